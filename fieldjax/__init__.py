@@ -1,0 +1,70 @@
+"""fieldjax: field operators on icosahedral meshes, compiled and differentiated by JAX."""
+
+from fieldjax.connectivity import (
+    CartesianConnectivity,
+    Connectivity,
+    FieldOffset,
+    Mesh,
+    as_connectivity,
+)
+from fieldjax.domain import (
+    Dimension,
+    DimensionKind,
+    Domain,
+    UnitRange,
+    domain,
+    unit_range,
+)
+from fieldjax.embedded import Field, as_field, empty, full, ones, zeros
+from fieldjax.errors import FieldjaxError, FieldjaxWarning
+from fieldjax.frontend import (
+    FieldOperator,
+    field_operator,
+)
+from fieldjax.frontend.builtins import (
+    abs,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctan2,
+    arctanh,
+    astype,
+    broadcast,
+    cbrt,
+    ceil,
+    clip,
+    cos,
+    cosh,
+    erf,
+    exp,
+    expm1,
+    floor,
+    fmod,
+    gamma,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log1p,
+    log10,
+    max_over,
+    maximum,
+    min_over,
+    minimum,
+    neg,
+    neighbor_sum,
+    power,
+    round,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    trunc,
+    where,
+)
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Graphs as JAX programs, and the programs that are kept."""

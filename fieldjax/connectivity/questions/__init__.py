@@ -1,0 +1,1 @@
+"""Index-space questions about a table, answered on the host."""

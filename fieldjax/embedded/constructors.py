@@ -1,0 +1,121 @@
+"""Makes fields: from data, or filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from fieldjax.domain import Dimension, Domain, NamedRange, UnitRange
+from fieldjax.domain import domain as as_domain
+from fieldjax.dtypes import as_dtype, require_x64
+from fieldjax.embedded.field import Field
+from fieldjax.errors import DomainError, user_location
+
+
+def as_field(
+    domain: Any,
+    data: Any,
+    dtype: Any = None,
+    *,
+    origin: Mapping[Dimension, int] | None = None,
+    allocator: Any = None,
+    aligned_index: Any = None,
+) -> Field:
+    """A field of `data` on `domain`.
+
+    `domain` is anything that `fieldjax.domain` takes, or the bare dimensions: then each starts at zero, or
+    at `-origin[dim]`. Data of NumPy (lists too) is copied and stays NumPy's; arrays and tracers of JAX stay
+    JAX's. `allocator`, a `jax.Device`, a sharding, or `jax.numpy`, makes it a JAX array.
+
+    Raises DomainError where the shapes differ, DtypeError for a 64-bit dtype while x64 is off, and
+    DimensionError where the dimensions aren't in canonical order.
+
+    >>> import fieldjax as fj
+    >>> Cell = fj.Dimension("Cell")
+    >>> fj.as_field({Cell: (2, 5)}, [1.0, 2.0, 3.0]).domain
+    Domain(Cell[2:5))
+    """
+    array = data.ndarray if isinstance(data, Field) else data
+    if not isinstance(array, jax.Array):
+        array = np.array(array, copy=True)
+        dtype = _default(array, data) if dtype is None else dtype
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        require_x64(wanted, "a field")
+        array = array.astype(wanted)
+    return Field(_placed(array, allocator), _domain_for(domain, tuple(array.shape), origin))
+
+
+def _default(array: np.ndarray, data: Any) -> np.dtype:
+    """Python numbers take JAX's default dtype; NumPy arrays keep theirs."""
+    if isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__"):
+        return array.dtype
+    kinds = {"f": float, "i": int}
+    return as_dtype(kinds[array.dtype.kind]) if array.dtype.kind in kinds else array.dtype
+
+
+def _placed(array: Any, allocator: Any) -> Any:
+    import jax.numpy as jnp
+
+    if allocator is None or allocator is np:
+        return array
+    if allocator is jnp:
+        return jnp.asarray(array)
+    if isinstance(allocator, (jax.Device, jax.sharding.Sharding)):
+        return jax.device_put(array, allocator)
+    return array
+
+
+def _domain_for(domain: Any, shape: tuple[int, ...], origin: Mapping[Dimension, int] | None) -> Domain:
+    dims = _bare_dims(domain)
+    if dims is None:
+        if origin:
+            raise DomainError("`origin` goes with bare dimensions, not with ranges", location=user_location())
+        return as_domain(domain)
+    if len(dims) != len(shape):
+        raise DomainError(
+            f"{len(dims)} dimensions don't name the axes of an array of shape {shape}", location=user_location()
+        )
+    starts = {d: -int((origin or {}).get(d, 0)) for d in dims}
+    return Domain(*(NamedRange(d, UnitRange(starts[d], starts[d] + n)) for d, n in zip(dims, shape, strict=True)))
+
+
+def _bare_dims(domain: Any) -> tuple[Dimension, ...] | None:
+    if isinstance(domain, Dimension):
+        return (domain,)
+    if isinstance(domain, (tuple, list)) and all(isinstance(d, Dimension) for d in domain):
+        return tuple(domain)
+    return None
+
+
+def full(domain: Any, fill_value: Any, dtype: Any = None, *, allocator: Any = None, **_: Any) -> Field:
+    """A field that holds `fill_value` everywhere; the dtype is the value's unless given."""
+    where = as_domain(domain)
+    _require_finite(where)
+    dtype = as_dtype(type(fill_value) if isinstance(fill_value, (bool, int, float)) else np.asarray(fill_value).dtype) \
+        if dtype is None else as_dtype(dtype)
+    require_x64(dtype, "a field")
+    return Field(_placed(np.full(where.shape, fill_value, dtype), allocator), where)
+
+
+def _require_finite(domain: Domain) -> None:
+    if not domain.is_finite():
+        raise DomainError(f"a field needs a finite domain, not {domain}", location=user_location())
+
+
+def zeros(domain: Any, dtype: Any = float, *, allocator: Any = None, **_: Any) -> Field:
+    """A field of zeros."""
+    return full(domain, 0, dtype, allocator=allocator)
+
+
+def ones(domain: Any, dtype: Any = float, *, allocator: Any = None, **_: Any) -> Field:
+    """A field of ones."""
+    return full(domain, 1, dtype, allocator=allocator)
+
+
+def empty(domain: Any, dtype: Any = float, *, allocator: Any = None, **_: Any) -> Field:
+    """A field to be filled. It holds zeros: uninitialised memory would differ from run to run."""
+    return full(domain, 0, dtype, allocator=allocator)

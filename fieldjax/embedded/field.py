@@ -1,0 +1,260 @@
+"""`Field`: an array on a domain, over NumPy arrays, JAX arrays and tracers; a pytree whose leaf is the array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import get_opaque_trace_state
+
+from fieldjax.connectivity import Connectivity
+from fieldjax.domain import Dimension, Domain, check_order
+from fieldjax.dtypes import require_x64
+from fieldjax.embedded import eager
+from fieldjax.embedded.masks import FieldMask
+from fieldjax.errors import ArgumentError, DomainError, OwnershipError, user_location
+from fieldjax.ir.build import BINARY_METHODS, COMPARISONS
+
+
+class Field:
+    """An array laid out on a domain: `array[i - start, ...]` is the element at position `i`.
+
+    Arithmetic lives on the intersection of the operands' domains; a dimension that one side lacks is
+    broadcast. No operation writes into its operands; `field[...] = x` gives the field a new array.
+
+    As a pytree a field has one leaf, its array; the domain is static.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_domain", "_masks", "_state", "_whole")
+    __array_priority__ = 100
+
+    def __init__(self, array: Any, domain: Domain, masks: tuple[FieldMask, ...] = ()) -> None:
+        check_order(domain.dims)
+        if tuple(array.shape) != domain.shape:
+            raise DomainError(
+                f"an array of shape {tuple(array.shape)} doesn't fill {domain}",
+                location=user_location(),
+                notes=[f"the domain has shape {domain.shape}"],
+            )
+        require_x64(np.dtype(array.dtype), "a field")
+        self._array, self._domain, self._masks = array, domain, masks
+        self._state = get_opaque_trace_state()
+        self._whole: Field | None = None
+
+    @classmethod
+    def _trusted(cls, array: Any, domain: Domain, masks: tuple[FieldMask, ...], state: Any) -> Field:
+        """A field of parts that are known to fit: results of our own programs, and pytrees."""
+        field = object.__new__(cls)
+        field._array, field._domain, field._masks, field._state = array, domain, masks, state
+        field._whole = None
+        return field
+
+    @property
+    def ndarray(self) -> Any:
+        """The array, as it is: NumPy's (not writeable through us), JAX's, or a tracer."""
+        return self._array
+
+    @property
+    def domain(self) -> Domain:
+        """Where the field lives."""
+        return self._domain
+
+    @property
+    def masks(self) -> tuple[FieldMask, ...]:
+        """The tables whose skips make elements of this field substitutes."""
+        return self._masks
+
+    @property
+    def dims(self) -> tuple[Dimension, ...]:
+        """The dimensions, in canonical order."""
+        return self._domain.dims
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The element type."""
+        return np.dtype(self._array.dtype)
+
+    @property
+    def codomain(self) -> type:
+        """The element type as a NumPy scalar type (gt4py.next's name)."""
+        return self.dtype.type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self._domain.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._domain.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def asnumpy(self, masked: bool = False) -> np.ndarray:
+        """The elements as a NumPy array; with `masked`, substitutes of skipped neighbours are masked out."""
+        array = np.asarray(self._array)
+        if not masked:
+            return array
+        from fieldjax.embedded.show import missing
+
+        return np.ma.masked_array(array, mask=missing(self))
+
+    def as_scalar(self) -> Any:
+        """The one element of a field without dimensions. Raises ArgumentError for others."""
+        if self.ndim:
+            raise ArgumentError(f"a field on {self.domain} isn't a scalar", location=user_location())
+        return self._array[()] if isinstance(self._array, np.ndarray) else self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = np.asarray(self._array, dtype)
+        return np.array(array) if copy else array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+    def to_xarray(self, name: str | None = None) -> Any:
+        """An `xarray.DataArray` with positions as coordinates; substitutes of skipped neighbours are missing."""
+        from fieldjax.embedded.show import to_xarray
+
+        return to_xarray(self, name)
+
+    def __repr__(self) -> str:
+        from fieldjax.embedded.show import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        from fieldjax.embedded.show import to_html
+
+        return to_html(self)
+
+    def __call__(self, *offsets: Any) -> Field:
+        """The field read at an offset: `f(V2E)`, `f(V2E[0])`, `f(K + 1)`; several are read one after another."""
+        field = self
+        for offset in offsets:
+            field = eager.shifted(field, offset)
+        return field
+
+    def premap(self, *connectivities: Connectivity) -> Field:
+        """The field read through one table, or through several at the same time."""
+        return eager.premapped(self, connectivities)
+
+    def __getitem__(self, index: Any) -> Any:
+        from fieldjax.embedded.slicing import part
+
+        return part(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from fieldjax.embedded.slicing import with_part
+
+        self.check_rebindable()
+        self._rebind(with_part(self, index, value))
+
+    def restrict(self, index: Any) -> Any:
+        """`field[index]` under gt4py.next's name."""
+        return self[index]
+
+    def take(self, array: Any, domain: Domain) -> None:
+        """Takes `array` as the elements on `domain`: what `out=` does.
+
+        A concrete result fills the buffer of a NumPy field; otherwise the field gets a new array, and so
+        does the field that it was cut from. Raises OwnershipError like `check_rebindable`.
+        """
+        self.check_rebindable()
+        own, cuts = self._array, self._domain.slices_of(domain)
+        if isinstance(own, np.ndarray) and not isinstance(array, jax.core.Tracer):
+            own[cuts] = array
+        elif domain == self._domain and own.dtype == array.dtype:
+            self._rebind(array)
+        else:
+            self._rebind(jax.numpy.asarray(own).at[cuts].set(array))
+
+    def check_rebindable(self) -> None:
+        """Raises OwnershipError where the field was made under another trace: a tracer would leak into it."""
+        if self._state != get_opaque_trace_state():
+            raise OwnershipError(
+                "this field belongs to another trace and can't be changed here",
+                location=user_location(),
+                notes=["a change would leak a tracer into a field that outlives the trace"],
+                hints=["return the new value, or pass the field as an argument to the traced function"],
+            )
+
+    def _rebind(self, array: Any) -> None:
+        """Gives the field another array of the same shape and dtype, and the field that it is a part of."""
+        assert tuple(array.shape) == self.shape and array.dtype == self._array.dtype, (array, self._domain)
+        self._array = array
+        if self._whole is not None:
+            self._whole.take(array, self._domain)
+
+    def __bool__(self) -> bool:
+        if self.ndim == 0:
+            return bool(self._array)
+        raise ArgumentError(
+            "a field has no truth value",
+            location=user_location(),
+            notes=[f"it holds {self.size} elements on {self.domain}"],
+            hints=["choose element by element: `where(condition, a, b)`"],
+        )
+
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> Field:
+        return eager.pointwise("negative", self)
+
+    def __pos__(self) -> Field:
+        return eager.pointwise("positive", self)
+
+    def __abs__(self) -> Field:
+        return eager.pointwise("abs", self)
+
+    def __invert__(self) -> Field:
+        return eager.pointwise("invert", self)
+
+    def astype(self, dtype: Any) -> Field:
+        """The same elements in another dtype."""
+        return eager.cast(self, dtype)
+
+
+def _binary(function: str, swapped: bool) -> Any:
+    def method(self: Field, other: Any) -> Any:
+        if not eager.accepts(other):
+            return NotImplemented
+        return eager.pointwise(function, *((other, self) if swapped else (self, other)))
+
+    return method
+
+
+for _method, _function in BINARY_METHODS:
+    setattr(Field, f"__{_method}__", _binary(_function, swapped=False))
+    setattr(Field, f"__r{_method}__", _binary(_function, swapped=True))
+for _method, _function in COMPARISONS:
+    setattr(Field, f"__{_method}__", _binary(_function, swapped=False))
+
+
+def _flatten(field: Field) -> tuple[Sequence[Any], Any]:
+    array = field._array
+    if isinstance(array, np.ndarray):
+        require_x64(array.dtype, "a field")
+    return (array,), (field._domain, field._masks)
+
+
+def _flatten_with_keys(field: Field) -> tuple[Any, Any]:
+    children, static = _flatten(field)
+    return ((jax.tree_util.GetAttrKey("ndarray"), children[0]),), static
+
+
+def _unflatten(static: tuple[Domain, tuple[FieldMask, ...]], children: Sequence[Any]) -> Field:
+    """Children aren't inspected: JAX passes None, specs, tracers and whole fields."""
+    return Field._trusted(children[0], static[0], static[1], get_opaque_trace_state())
+
+
+jax.tree_util.register_pytree_with_keys(Field, _flatten_with_keys, _unflatten, _flatten)

@@ -1,0 +1,176 @@
+"""The functions of the language: on recorded fields inside operators, on fields and scalars anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fieldjax.domain import Dimension
+from fieldjax.dtypes import as_dtype
+from fieldjax.embedded import eager
+from fieldjax.embedded.field import Field
+from fieldjax.embedded.leaves import is_scalar
+from fieldjax.errors import ArgumentError, user_location
+from fieldjax.frontend import traced
+from fieldjax.frontend.traced import TracedField, is_traced
+from fieldjax.ir.operations.functions import FUNCTIONS
+from fieldjax.ir.operations.layout import Broadcast
+from fieldjax.ir.operations.pointwise import Cast
+from fieldjax.ir.operations.reduction import Reduce
+from fieldjax.ir.operations.slots import Substitute
+
+
+def pointwise(function: str, *operands: Any) -> Any:
+    """`function` of recorded fields, fields, or scalars alone."""
+    if is_traced(*operands):
+        return traced.apply_pointwise(function, *operands)
+    if any(isinstance(x, Field) for x in operands):
+        return eager.pointwise(function, *operands)
+    if all(is_scalar(x) for x in operands):
+        on_numpy = not any(isinstance(x, jax.Array) for x in operands)
+        return FUNCTIONS[function](np if on_numpy else jnp, *operands)
+    strange = next(x for x in operands if not is_scalar(x))
+    raise ArgumentError(
+        f"{function} takes fields and scalars, not {type(strange).__name__}",
+        location=user_location(),
+        hints=["wrap an array: `as_field(domain, array)`"],
+    )
+
+
+def _unary(name: str, text: str, function: str | None = None) -> Any:
+    def builtin(x: Any, /) -> Any:
+        return pointwise(function or name, x)
+
+    builtin.__name__ = builtin.__qualname__ = name
+    builtin.__doc__ = f"{text}, element by element."
+    return builtin
+
+
+def _binary(name: str, text: str, function: str | None = None) -> Any:
+    def builtin(x: Any, y: Any, /) -> Any:
+        return pointwise(function or name, x, y)
+
+    builtin.__name__ = builtin.__qualname__ = name
+    builtin.__doc__ = f"{text}, element by element."
+    return builtin
+
+
+abs = _unary("abs", "Magnitude")
+neg = _unary("neg", "The negative", "negative")
+sin = _unary("sin", "Sine of an angle in radians")
+cos = _unary("cos", "Cosine of an angle in radians")
+tan = _unary("tan", "Tangent of an angle in radians")
+arcsin = _unary("arcsin", "Angle in radians whose sine it is")
+arccos = _unary("arccos", "Angle in radians whose cosine it is")
+arctan = _unary("arctan", "Angle in radians whose tangent it is")
+sinh = _unary("sinh", "Hyperbolic sine")
+cosh = _unary("cosh", "Hyperbolic cosine")
+tanh = _unary("tanh", "Hyperbolic tangent")
+arcsinh = _unary("arcsinh", "Inverse hyperbolic sine")
+arccosh = _unary("arccosh", "Inverse hyperbolic cosine")
+arctanh = _unary("arctanh", "Inverse hyperbolic tangent")
+sqrt = _unary("sqrt", "Square root")
+cbrt = _unary("cbrt", "Cube root")
+exp = _unary("exp", "Exponential")
+expm1 = _unary("expm1", "Exponential minus one, accurate near zero")
+log = _unary("log", "Natural logarithm")
+log10 = _unary("log10", "Logarithm to base ten")
+log1p = _unary("log1p", "Logarithm of one plus the argument, accurate near zero")
+gamma = _unary("gamma", "Gamma function")
+erf = _unary("erf", "Error function")
+floor = _unary("floor", "Largest integer that isn't larger")
+ceil = _unary("ceil", "Smallest integer that isn't smaller")
+trunc = _unary("trunc", "Integer part")
+round = _unary("round", "Nearest integer, ties to even")
+sign = _unary("sign", "-1, 0 or 1")
+isfinite = _unary("isfinite", "Whether it is neither infinite nor NaN")
+isinf = _unary("isinf", "Whether it is infinite")
+isnan = _unary("isnan", "Whether it is NaN")
+minimum = _binary("minimum", "The smaller one; ties share the derivative")
+maximum = _binary("maximum", "The larger one; ties share the derivative")
+fmod = _binary("fmod", "Remainder with the sign of the dividend")
+power = _binary("power", "The first to the power of the second")
+arctan2 = _binary("arctan2", "Angle in radians of the point (second, first)")
+
+
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """`x`, but at least `low` and at most `high`."""
+    return minimum(maximum(x, low), high)
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """`a` where the condition holds and `b` elsewhere; containers are chosen leaf by leaf.
+
+    What isn't chosen contributes nothing, to values or derivatives.
+    """
+    if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
+        return _where_leaves(condition, a, b)
+    return pointwise("where", condition, a, b)
+
+
+def _where_leaves(condition: Any, a: Any, b: Any) -> Any:
+    like = a if isinstance(a, (tuple, list)) else b
+    parts_a = a if isinstance(a, (tuple, list)) else [a] * len(like)
+    parts_b = b if isinstance(b, (tuple, list)) else [b] * len(like)
+    if len(parts_a) != len(parts_b):
+        raise ArgumentError(
+            f"where chooses between {len(parts_a)} and {len(parts_b)} values", location=user_location()
+        )
+    chosen = [where(condition, x, y) for x, y in zip(parts_a, parts_b, strict=True)]
+    return type(like)(*chosen) if hasattr(like, "_fields") else type(like)(chosen)
+
+
+def broadcast(x: Any, dims: Sequence[Dimension]) -> Any:
+    """`x` on the dimensions `dims`, constant along those that it lacks."""
+    if isinstance(x, Field):
+        return eager.broadcast(x, dims)
+    return traced.apply(Broadcast(tuple(dims)), x)
+
+
+def astype(x: Any, dtype: Any) -> Any:
+    """The same elements in another dtype; containers leaf by leaf."""
+    if isinstance(x, (tuple, list)):
+        parts = [astype(part, dtype) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if isinstance(x, (Field, TracedField)):
+        return x.astype(dtype)
+    return as_dtype(dtype).type(x)
+
+
+def neighbor_sum(x: Any, axis: Dimension) -> Any:
+    """The sum over the neighbours along the local dimension `axis`; zero where there are none.
+
+    Raises DimensionError where `axis` isn't a local dimension of the field.
+    """
+    return _reduce("sum", x, axis)
+
+
+def max_over(x: Any, axis: Dimension) -> Any:
+    """The largest over the neighbours along `axis`; -inf (an integer type's least) where there are none.
+
+    Neighbours that share the maximum share its derivative evenly.
+    """
+    return _reduce("max", x, axis)
+
+
+def min_over(x: Any, axis: Dimension) -> Any:
+    """The smallest over the neighbours along `axis`; +inf (an integer type's largest) where there are none.
+
+    Neighbours that share the minimum share its derivative evenly.
+    """
+    return _reduce("min", x, axis)
+
+
+def _reduce(kind: str, x: Any, axis: Dimension) -> Any:
+    if isinstance(x, Field):
+        return eager.reduce(kind, x, axis)
+    if not isinstance(x, TracedField):
+        raise ArgumentError(f"a reduction takes a field, not {x!r}", location=user_location())
+    if axis in x.dims and x.value.mask_over(axis) is None:
+        table = traced.located(lambda: x.scope.table_over(axis))
+        x = x._record(Substitute(axis), table)
+    return x._record(Reduce(kind, axis))

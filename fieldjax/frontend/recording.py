@@ -1,0 +1,184 @@
+"""Recording: an operator's function on types instead of data, once per kind of call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from fieldjax.connectivity import Connectivity, Mesh, Provider
+from fieldjax.dtypes import x64_enabled
+from fieldjax.embedded.field import Field
+from fieldjax.embedded.leaves import LeafType, is_scalar, leaf_type, parameters, table_type
+from fieldjax.errors import ArgumentError, user_location
+from fieldjax.frontend.guards import Guard, Guards
+from fieldjax.frontend.scope import Scope
+from fieldjax.frontend.traced import TracedField, TracedTable, value_of
+from fieldjax.ir.graph import Graph, Value
+from fieldjax.ir.simplify import simplify
+from fieldjax.ir.types import TableType
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of a call: the data leaves, and everything else as a hashable shape."""
+
+    leaves: tuple[Any, ...]
+    tables: tuple[Connectivity, ...]
+    """The tables of the masks that field arguments carry."""
+    kinds: tuple[LeafType, ...]
+    shape: tuple[Hashable, ...]
+    rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+
+    @property
+    def key(self) -> Hashable:
+        """What a recording depends on besides the provider's tables and the guards."""
+        return (self.kinds, tuple(table_type(t) for t in self.tables), self.shape, x64_enabled())
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether an argument is taken as one piece, although JAX would look inside."""
+    return isinstance(x, (Field, Connectivity, TracedField, TracedTable, Mesh))
+
+
+def read_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """Takes the arguments apart. Raises ArgumentError for one that is neither data nor hashable."""
+    flat, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=is_leaf)
+    data = [isinstance(x, (Field, Connectivity)) or is_scalar(x) for x in flat]
+    leaves = tuple(x for x, d in zip(flat, data, strict=True) if d)
+    static = tuple(None if d else (type(x), _hashable(x)) for x, d in zip(flat, data, strict=True))
+    tables: list[Connectivity] = []
+    kinds = tuple(leaf_type(x, tables) for x in leaves)
+
+    def rebuild(replaced: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        pending = iter(replaced)
+        return jax.tree_util.tree_unflatten(tree, [next(pending) if d else x for x, d in zip(flat, data, strict=True)])
+
+    return Call(leaves, tuple(tables), kinds, (tree, static), rebuild)
+
+
+def _hashable(x: Any) -> Hashable:
+    try:
+        hash(x)
+    except TypeError:
+        hints = []
+        if hasattr(x, "shape"):
+            hints.append("wrap the array: `as_field(domain, array)`")
+        raise ArgumentError(
+            f"an argument of type {type(x).__name__} is neither a field, a scalar, nor hashable",
+            location=user_location(),
+            hints=hints,
+        ) from None
+    return x
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """The graph of one kind of call, and where its inputs come from.
+
+    Inputs of the graph: the leaves of the call, the tables of their masks, the provider's tables `names`,
+    and what was `captured` from outside.
+    """
+
+    graph: Graph
+    tree: Any
+    names: tuple[str, ...]
+    table_types: tuple[TableType, ...]
+    captured: tuple[Any, ...]
+
+    def fits(self, provider: Provider) -> bool:
+        """Whether the provider's entries are of the kind that was recorded."""
+        return all(
+            name in provider and table_type(provider[name]) == type_
+            for name, type_ in zip(self.names, self.table_types, strict=True)
+        )
+
+    def inputs(self, call: Call, provider: Provider) -> list[Any]:
+        """The data of the graph's inputs for one call."""
+        return [*call.leaves, *call.tables, *(provider[n] for n in self.names), *self.captured]
+
+    @property
+    def keepable(self) -> bool:
+        """Whether it may outlive the call: what it captured isn't being traced by somebody."""
+        return not any(isinstance(x.ndarray if isinstance(x, Field) else x, jax.core.Tracer) for x in self.captured)
+
+
+def record_call(
+    function: Callable[..., Any], call: Call, provider: Provider
+) -> tuple[Recording, list[tuple[Guard, Any]]]:
+    """Runs the function on recorded values; the recording, and the guards that it passed."""
+    values, masked_by = parameters(call.kinds, [table_type(t) for t in call.tables])
+    positions = {v: n for n, (v, x) in enumerate(zip(values, call.leaves, strict=True)) if is_scalar(x)}
+    guards = Guards(call.leaves, positions)
+    scope = Scope(provider, guards)
+    args, kwargs = call.rebuild([_argument(v, scope) for v in values])
+    outputs, tree = flatten_results(function(*args, **kwargs))
+    results = tuple(value_of(x, scope) for x in outputs)
+    captured = tuple(v for _, v in scope.captured)
+    inputs = (*values, *masked_by, *scope.tables.values(), *captured)
+    recording = Recording(
+        simplify(Graph(inputs, results)),
+        tree,
+        tuple(scope.tables),
+        tuple(v.table_type for v in scope.tables.values()),
+        tuple(data for data, _ in scope.captured),
+    )
+    return recording, guards.asked
+
+
+def _argument(value: Value, scope: Scope) -> TracedField | TracedTable:
+    return TracedTable(value, scope) if value.is_table else TracedField(value, scope)
+
+
+def flatten_results(result: Any) -> tuple[list[Any], Any]:
+    """The fields and scalars of a result. Raises ArgumentError for anything else, and for nothing at all."""
+    flat, tree = jax.tree_util.tree_flatten(result, is_leaf=is_leaf)
+    for x in flat:
+        if not (isinstance(x, (TracedField, Field)) or is_scalar(x)):
+            raise ArgumentError(
+                f"an operator returns fields, scalars, or containers of them, not {type(x).__name__}",
+                location=user_location(),
+            )
+    if not flat:
+        raise ArgumentError("the operator returns nothing", location=user_location(), hints=["add a `return`"])
+    return flat, tree
+
+
+class Recordings:
+    """The recordings of one operator: a small trie of guards for each kind of call."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._roots: dict[Hashable, _Node] = {}
+
+    def find(self, call: Call, provider: Provider) -> Recording | None:
+        """The recording that holds for this call, if there is one."""
+        node = self._roots.get(call.key)
+        while node is not None and node.guard is not None:
+            node = node.branches.get(node.guard.outcome(call.leaves))
+        return None if node is None else next((r for r in node.recordings if r.fits(provider)), None)
+
+    def add(self, call: Call, recording: Recording, asked: Sequence[tuple[Guard, Any]]) -> None:
+        """Keeps a recording under the guards that it passed."""
+        self.count += 1
+        if not recording.keepable:
+            return
+        node = self._roots.setdefault(call.key, _Node())
+        for guard, answer in asked:
+            if node.guard is None:
+                node.guard = guard
+            node = node.branches.setdefault(answer, _Node())
+        node.recordings = (*node.recordings, recording)
+
+
+class _Node:
+    """Either a guard with a branch for each answer, or recordings that differ in the kinds of tables."""
+
+    __slots__ = ("branches", "guard", "recordings")
+
+    def __init__(self) -> None:
+        self.guard: Guard | None = None
+        self.branches: dict[Any, _Node] = {}
+        self.recordings: tuple[Recording, ...] = ()

@@ -1,0 +1,70 @@
+"""What one recording can look up: the tables that the caller provides, and the data it touched from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fieldjax.connectivity import Connectivity, FieldOffset, Provider
+from fieldjax.domain import Dimension
+from fieldjax.embedded.field import Field
+from fieldjax.embedded.leaves import LeafType, leaf_type, parameter, same_table, table_type
+from fieldjax.errors import TracingError, user_location
+from fieldjax.frontend.guards import Guards
+from fieldjax.ir.graph import Mask, Value
+
+
+class Scope:
+    """One recording. Tables and captured data become inputs of its graph, once each."""
+
+    def __init__(self, provider: Provider | None = None, guards: Guards | None = None) -> None:
+        self.provider = provider
+        self.guards = guards
+        self.tables: dict[str, Value] = {}
+        self.captured: list[tuple[Any, Value]] = []
+
+    def table(self, offset: FieldOffset) -> Value:
+        """The provider's table for an offset. Raises OffsetProviderError where it has none that fits."""
+        return self._table(offset.value, self._provider()[offset])
+
+    def table_over(self, local: Dimension) -> Value:
+        """The provider's table whose neighbours are counted by `local`."""
+        return self._table(*self._provider().find_local(local))
+
+    def _table(self, name: str, connectivity: Any) -> Value:
+        if name not in self.tables:
+            self.tables[name] = parameter(name, table_type(connectivity))
+        return self.tables[name]
+
+    def _provider(self) -> Provider:
+        if self.provider is None:
+            raise TracingError(
+                "an offset is looked up outside of an operator call",
+                location=user_location(),
+                hints=["call the operator with `offset_provider=mesh`"],
+            )
+        return self.provider
+
+    def capture(self, data: Any) -> Value:
+        """A field, connectivity or JAX scalar from outside, as one more input that is read at each call."""
+        for known, value in self.captured:
+            if known is data or _same_connectivity(known, data):
+                return value
+        masked: list[Connectivity] = []
+        kind = leaf_type(data, masked)
+        tables = [self.capture(t) for t in masked]
+        value = self._captured(kind, tables, len(self.captured))
+        self.captured.append((data, value))
+        return value
+
+    def _captured(self, kind: LeafType, tables: Sequence[Value], number: int) -> Value:
+        masks = [Mask(tables[position], slot) for position, slot in kind.masks]
+        return parameter(f"captured{number}", kind.type, masks)
+
+    def adopt(self, other: Scope) -> None:
+        """Takes over what a recording without a provider captured."""
+        self.captured += [c for c in other.captured if c not in self.captured]
+
+
+def _same_connectivity(a: Any, b: Any) -> bool:
+    return isinstance(a, Connectivity) and isinstance(b, Connectivity) and same_table(a, b)

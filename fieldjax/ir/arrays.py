@@ -1,0 +1,83 @@
+"""What evaluation needs from an array library, and its plain form for NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Arrays(Protocol):
+    """An array library as evaluation sees it. `xp` has NumPy's names.
+
+    Laws: every method gives, element by element, what `NumpyArrays` gives; JAX's form adds the derivative
+    rules that design.md states (guards, ties, transposed gathers), never other values.
+    """
+
+    xp: Any
+
+    def cast(self, array: Any, dtype: np.dtype) -> Any:
+        """The array in another dtype."""
+        ...
+
+    def index(self, array: Any, indices: tuple[Any, ...]) -> Any:
+        """`array[indices]` with the leading axes indexed by integer arrays that are in bounds."""
+        ...
+
+    def scatter_add(self, shape: tuple[int, ...], indices: tuple[Any, ...], values: Any) -> Any:
+        """Zeros of `shape` with `values` added at `indices` of the leading axes, repeated ones included."""
+        ...
+
+    def guard(self, array: Any, mask: Any) -> Any:
+        """The array itself, whose derivative is zero where `mask` is False."""
+        ...
+
+    def extremum(self, parts: Sequence[Any], masks: Sequence[Any] | None, largest: bool) -> Any:
+        """Elementwise maximum or minimum of the unmasked parts; ties share the cotangent evenly."""
+        ...
+
+    def hold(self, array: Any) -> Any:
+        """The array, materialised: what follows must not recompute it."""
+        ...
+
+
+class NumpyArrays:
+    """NumPy as evaluation sees it: values only, no derivatives to state."""
+
+    xp: Any = np
+
+    def cast(self, array: Any, dtype: np.dtype) -> Any:
+        return np.asarray(array).astype(dtype, copy=False)
+
+    def index(self, array: Any, indices: tuple[Any, ...]) -> Any:
+        return array[indices]
+
+    def scatter_add(self, shape: tuple[int, ...], indices: tuple[Any, ...], values: Any) -> Any:
+        out = np.zeros(shape, values.dtype)
+        np.add.at(out, indices, values)
+        return out
+
+    def guard(self, array: Any, mask: Any) -> Any:
+        return array
+
+    def extremum(self, parts: Sequence[Any], masks: Sequence[Any] | None, largest: bool) -> Any:
+        return masked_extremum(np, parts, masks, largest)
+
+    def hold(self, array: Any) -> Any:
+        return array
+
+
+def masked_extremum(xp: Any, parts: Sequence[Any], masks: Sequence[Any] | None, largest: bool) -> Any:
+    """The extremum of `parts` where `masks` hold, else the identity (-inf, +inf, or the type's limit)."""
+    from fieldjax.dtypes import maximum_of, minimum_of
+
+    dtype = parts[0].dtype
+    identity = xp.asarray(minimum_of(dtype) if largest else maximum_of(dtype), dtype)
+    if masks is not None:
+        parts = [xp.where(m, p, identity) for m, p in zip(masks, parts, strict=True)]
+    combine = xp.maximum if largest else xp.minimum
+    result = parts[0]
+    for part in parts[1:]:
+        result = combine(result, part)
+    return result

@@ -1,0 +1,106 @@
+"""Derivatives of graphs as graphs: forward and reverse, to any order, since the result is a graph again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fieldjax.dtypes import is_floating
+from fieldjax.errors import DtypeError
+from fieldjax.ir.build import literal, match
+from fieldjax.ir.graph import Graph, Node, Value
+from fieldjax.ir.operation import record
+from fieldjax.ir.operations.layout import Extend, Union
+from fieldjax.ir.operations.literal import Parameter
+from fieldjax.ir.simplify import simplify
+
+
+def jvp(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """The graph of the outputs' tangents.
+
+    Its inputs are those of `graph`, then a tangent for each input position in `wrt`, on the same domain; its
+    outputs are the tangents of the outputs, zero where no path leads.
+
+    Raises DtypeError where an input of `wrt` isn't a floating-point field.
+    """
+    seeds = {n: _seed(graph.inputs[n], f"d_{graph.inputs[n].node.operation}") for n in wrt}
+    tangents: dict[Value, Value | None] = {graph.inputs[n]: seed for n, seed in seeds.items()}
+    for node in graph.nodes:
+        if isinstance(node.operation, Parameter):
+            continue
+        incoming = [tangents.get(v) for v in node.inputs]
+        if any(t is not None for t in incoming):
+            tangents.update(zip(node.results(), node.operation.jvp(node, incoming), strict=True))
+    outputs = tuple(_or_zero(tangents.get(v), v) for v in graph.outputs)
+    return simplify(Graph((*graph.inputs, *seeds.values()), outputs))
+
+
+def vjp(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """The graph of the inputs' cotangents.
+
+    Its inputs are those of `graph`, then a cotangent for each floating-point output, on the output's domain;
+    its outputs are the cotangents of the inputs in `wrt`, each on the whole domain of that input.
+
+    Raises DtypeError where an input of `wrt` isn't a floating-point field.
+    """
+    for n in wrt:
+        _check_differentiable(graph.inputs[n])
+    seeds = [(v, _seed(v, f"ct_{n}")) for n, v in enumerate(graph.outputs) if is_floating(v.field_type.dtype)]
+    incoming: dict[Value, list[Value]] = {}
+    for value, seed in seeds:
+        incoming.setdefault(value, []).append(seed)
+    needed = _reaching(graph, {graph.inputs[n] for n in wrt})
+    for node in reversed(graph.nodes):
+        _pull_back(node, incoming, needed)
+    outputs = tuple(_on_whole(_sum(incoming.get(graph.inputs[n], [])), graph.inputs[n]) for n in wrt)
+    return simplify(Graph((*graph.inputs, *(s for _, s in seeds)), outputs))
+
+
+def _pull_back(node: Node, incoming: dict[Value, list[Value]], needed: set[Value]) -> None:
+    results = node.results()
+    if isinstance(node.operation, Parameter) or not any(v in incoming for v in results):
+        return
+    if not any(v in needed for v in node.inputs):
+        return
+    cotangents = [_sum(incoming[v]) if v in incoming else None for v in results]
+    for value, cotangent in zip(node.inputs, node.operation.vjp(node, cotangents), strict=True):
+        if cotangent is not None and value in needed:
+            incoming.setdefault(value, []).append(cotangent)
+
+
+def _reaching(graph: Graph, sources: set[Value]) -> set[Value]:
+    """The values that depend on `sources`."""
+    reached = set(sources)
+    for node in graph.nodes:
+        if any(v in reached for v in node.inputs):
+            reached.update(node.results())
+    return reached
+
+
+def _sum(cotangents: Sequence[Value]) -> Value | None:
+    if len(cotangents) > 1:
+        return record(Union(), *cotangents, location=cotangents[0].node.location)[0]
+    return cotangents[0] if cotangents else None
+
+
+def _seed(value: Value, name: str) -> Value:
+    _check_differentiable(value)
+    return record(Parameter(name, value.type, value.masks))[0]
+
+
+def _check_differentiable(value: Value) -> None:
+    if value.is_table or not is_floating(value.field_type.dtype):
+        raise DtypeError(
+            f"{value.node.operation} is {value.type} and has no derivative",
+            location=value.node.location,
+            hints=["differentiate with respect to floating-point fields"],
+        )
+
+
+def _or_zero(tangent: Value | None, like: Value) -> Value:
+    return match(literal(0.0), like) if tangent is None else tangent
+
+
+def _on_whole(cotangent: Value | None, like: Value) -> Value:
+    if cotangent is None:
+        return match(literal(0.0), like)
+    return record(Extend(), cotangent, like, location=like.node.location)[0]

@@ -1,0 +1,144 @@
+"""The graph: frozen nodes, the values that they produce, and the graph between inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fieldjax.domain import Dimension
+from fieldjax.errors import Location
+from fieldjax.ir.types import FieldType, TableType, Type
+
+if TYPE_CHECKING:
+    from fieldjax.ir.operation import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Where `table` holds a skip, the value that carries this mask holds a substitute.
+
+    `slot` is None while the value still has the table's local dimension; afterwards it is the slot that
+    `f(V2E[slot])` chose.
+    """
+
+    table: Value
+    slot: int | None = None
+
+    @property
+    def local(self) -> Dimension | None:
+        return self.table.table_type.local_dimension
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Node:
+    """One operation on some values. Equality is identity; provenance never takes part in it."""
+
+    operation: Operation
+    inputs: tuple[Value, ...]
+    types: tuple[Type, ...]
+    masks: tuple[tuple[Mask, ...], ...]
+    location: Location | None = field(default=None, repr=False)
+
+    def results(self) -> tuple[Value, ...]:
+        return tuple(Value(self, port) for port in range(len(self.types)))
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a node produces at one of its ports."""
+
+    node: Node
+    port: int = 0
+
+    @property
+    def type(self) -> Type:
+        return self.node.types[self.port]
+
+    @property
+    def field_type(self) -> FieldType:
+        type_ = self.type
+        assert isinstance(type_, FieldType), type_
+        return type_
+
+    @property
+    def table_type(self) -> TableType:
+        type_ = self.type
+        assert isinstance(type_, TableType), type_
+        return type_
+
+    @property
+    def dims(self) -> tuple[Dimension, ...]:
+        return self.type.dims
+
+    @property
+    def is_table(self) -> bool:
+        return isinstance(self.type, TableType)
+
+    @property
+    def masks(self) -> tuple[Mask, ...]:
+        return self.node.masks[self.port]
+
+    def mask_over(self, local: Dimension) -> Mask | None:
+        """The mask that this value carries along its local dimension `local`."""
+        return next((m for m in self.masks if m.slot is None and m.local == local), None)
+
+    def __repr__(self) -> str:
+        return f"Value({self.node.operation}:{self.port}, {self.type})"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The values between `inputs` and `outputs`. Every other leaf of the graph is a literal."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node that an output needs, each after the nodes that it reads."""
+        return topological((*self.outputs,))
+
+    @cached_property
+    def readers(self) -> dict[Value, tuple[Node, ...]]:
+        """The nodes that read each value, in topological order."""
+        found: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(values_read(node)):
+                found.setdefault(value, []).append(node)
+        return {value: tuple(nodes) for value, nodes in found.items()}
+
+    def __str__(self) -> str:
+        from fieldjax.ir.text import to_text
+
+        return to_text(self)
+
+
+def values_read(node: Node) -> tuple[Value, ...]:
+    """The inputs of a node and the tables of its masks."""
+    return (*node.inputs, *(m.table for masks in node.masks for m in masks))
+
+
+def topological(outputs: Sequence[Value]) -> tuple[Node, ...]:
+    """Iterative depth-first order, so that a chain of any length is fine."""
+    done: dict[Node, None] = {}
+    stack: list[tuple[Node, Iterator[Value]]] = []
+    open_: set[Node] = set()
+
+    def push(node: Node) -> None:
+        if node not in done and node not in open_:
+            open_.add(node)
+            stack.append((node, iter(values_read(node))))
+
+    for output in outputs:
+        push(output.node)
+        while stack:
+            node, pending = stack[-1]
+            value = next(pending, None)
+            if value is not None:
+                push(value.node)
+            else:
+                stack.pop()
+                done[node] = None
+    return tuple(done)

@@ -1,0 +1,98 @@
+"""The structural key: what two graphs must share to compute the same, whatever their names and places.
+
+The walk starts at the outputs, numbers operations and inputs at first visit, and writes down kind,
+attributes, types and where each operand comes from. It tells x * x from x * y, and a shared subexpression
+from a repeated one, which a hash of hashes can't.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from fieldjax.domain import Dimension
+from fieldjax.ir.graph import Graph, Node, Value
+from fieldjax.ir.operations.literal import Parameter
+from fieldjax.ir.types import FieldType, TableType
+
+VERSION = 1
+"""Raised whenever an operation changes what it computes for the same attributes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class StructuralKey:
+    """The digest and the serialised structure of a graph, and the order in which its inputs are met."""
+
+    digest: bytes
+    text: bytes
+    inputs: tuple[int, ...]
+    """Positions of the graph's inputs in the order of the walk; inputs that nothing reads come last."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StructuralKey) and self.digest == other.digest and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def structural_key(graph: Graph) -> StructuralKey:
+    """The key of a graph. It is the same in every process."""
+    order = _visit_order(graph)
+    number = {node: n for n, node in enumerate(order)}
+    lines = [f"fieldjax {VERSION}", *(_line(node, number) for node in order)]
+    lines.append(f"outputs {' '.join(_source(v, number) for v in graph.outputs)}")
+    text = "\n".join(lines).encode()
+    position = {v.node: n for n, v in enumerate(graph.inputs)}
+    met = [position[n] for n in order if n in position]
+    rest = [n for n in range(len(graph.inputs)) if n not in set(met)]
+    return StructuralKey(hashlib.sha256(text).digest(), text, (*met, *rest))
+
+
+def _visit_order(graph: Graph) -> list[Node]:
+    """Nodes at first visit, outputs in port order, operands before the nodes that read them."""
+    return list(graph.nodes)
+
+
+def _line(node: Node, number: dict[Node, int]) -> str:
+    types = " ".join(canonical(t) for t in node.types)
+    if isinstance(node.operation, Parameter):
+        masks = " ".join(f"{_source(m.table, number)}/{m.slot}" for m in node.masks[0])
+        return f"input {types} {masks}"
+    operands = " ".join(_source(v, number) for v in node.inputs)
+    return f"{canonical(node.operation)} ({operands}) {types}"
+
+
+def _source(value: Value, number: dict[Node, int]) -> str:
+    return f"{number[value.node]}.{value.port}"
+
+
+def canonical(x: Any) -> str:
+    """An attribute as text that tells different values apart.
+
+    Raises TypeError for what can't state its identity: such an operation can't be shared.
+    """
+    if isinstance(x, Dimension):
+        return f"{x.kind.value}:{x.value!r}"
+    if isinstance(x, (FieldType, TableType)) or dataclasses.is_dataclass(x) and not isinstance(x, type):
+        inner = ",".join(canonical(getattr(x, f.name)) for f in dataclasses.fields(x))
+        return f"{type(x).__module__}.{type(x).__qualname__}({inner})"
+    if isinstance(x, tuple):
+        return f"({','.join(map(canonical, x))})"
+    if isinstance(x, Graph):
+        return structural_key(x).text.decode()
+    return "".join(_plain(x))
+
+
+def _plain(x: Any) -> Iterator[str]:
+    import numpy as np
+
+    if x is None or isinstance(x, (bool, int, str, bytes)):
+        yield f"{type(x).__name__}:{x!r}"
+    elif isinstance(x, float):
+        yield f"float:{x.hex()}"
+    elif isinstance(x, np.dtype):
+        yield f"dtype:{x.name}"
+    else:
+        raise TypeError(f"{x!r} can't state its identity")

@@ -1,0 +1,1 @@
+"""One home per operation: its types, domains, evaluation, derivatives and text."""

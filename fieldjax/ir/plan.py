@@ -1,0 +1,58 @@
+"""The plan: everything that inference answered about a graph, and nothing about which mesh was asked.
+
+Two calls with equal plans share one executable (design.md, law 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fieldjax.connectivity import TableFacts
+from fieldjax.domain import Domain
+from fieldjax.ir.graph import Value
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What lowering reads about one table besides its entries."""
+
+    domain: Domain
+    skip_value: int | None
+    facts: TableFacts
+    in_degree: int | None
+    """Slots of the transposed table, where it is attached and pays."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanKey:
+    """A plan by value: domains in the order of the graph's nodes and ports, tables in the order of inputs."""
+
+    domains: tuple[Domain | None, ...]
+    tables: tuple[TablePlan, ...]
+    clip: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A plan of one graph, looked up by value."""
+
+    key: PlanKey
+    domains: Mapping[Value, Domain | None] = field(repr=False)
+    tables: Mapping[Value, TablePlan] = field(repr=False)
+    held: frozenset[Value] = field(repr=False)
+    """Values that are materialised because a gather reads what a reduction computed."""
+
+    @property
+    def clip(self) -> bool:
+        """Whether an index can leave its field (parts were joined whose hull holds more than was asked)."""
+        return self.key.clip
+
+    def domain(self, value: Value) -> Domain | None:
+        return self.domains.get(value)
+
+    def table(self, value: Value) -> TablePlan:
+        return self.tables[value]
+
+    def facts(self, value: Value) -> TableFacts:
+        return self.tables[value].facts
