@@ -20,6 +20,7 @@ from fieldjax.errors import FieldjaxError, FieldjaxWarning
 from fieldjax.frontend import (
     FieldOperator,
     field_operator,
+    jit,
 )
 from fieldjax.frontend.builtins import (
     abs,

@@ -130,7 +130,7 @@ def result_type(*operands: Operand) -> Operand:
     """The (dtype, weak) of an operation on operands of these, by JAX's promotion table.
 
     Laws: equal to the dtype and weak type of the JAX operation on such arrays; the result is weak where no
-    strong operand is of its kind (bool < integer < floating) or a higher one. A bool is never weak.
+    strong operand is of its kind (bool, integer, floating). A bool is never weak.
 
     >>> result_type((np.dtype("float32"), False), of_literal(0.5))
     (dtype('float32'), False)
@@ -149,14 +149,12 @@ def _result_type(operands: tuple[Operand, ...], x64: bool, promotion: Any) -> Op
     del x64, promotion
     for dtype, _ in operands:
         require_x64(dtype, "an operand")
-    kinds = [(_kind(dtype), weak) for dtype, weak in operands]
-    strongest = max((kind for kind, weak in kinds if not weak), default=-1)
-    weakest = max((kind for kind, weak in kinds if weak), default=-1)
+    strong = [dtype for dtype, weak in operands if not weak]
     # Among weak operands alone JAX joins their dtypes as if they were strong, and weakens the result.
-    all_weak = strongest < 0
-    asked = [d if all_weak or not weak else _WEAK_SCALARS[_kind(d)] for d, weak in operands]
+    asked = [_WEAK_SCALARS[_kind(dtype)] if weak and strong else dtype for dtype, weak in operands]
     dtype = _ask_jax(asked)
-    return dtype, weakest > strongest and dtype != _BOOL
+    weak = all(_kind(other) < _kind(dtype) for other in strong) and dtype != _BOOL
+    return dtype, weak
 
 
 def _ask_jax(asked: list[Any]) -> np.dtype:

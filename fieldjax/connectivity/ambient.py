@@ -17,6 +17,7 @@ from jax.extend.core import get_opaque_trace_state, take_current_trace
 
 if TYPE_CHECKING:
     from fieldjax.connectivity.mesh import Mesh
+    from fieldjax.connectivity.view import MeshView
 
 # The trace that records operations to compile them; the others hand them on to their parent.
 _STAGING = "DynamicJaxprTrace"
@@ -26,7 +27,7 @@ _STAGING = "DynamicJaxprTrace"
 class Ambient:
     """A mesh in force and the trace state at the entry of its `with`."""
 
-    mesh: Mesh
+    mesh: Mesh | MeshView
     state: Any
     """What `jax.extend.core.get_opaque_trace_state` returned at entry."""
     recorder: weakref.ref[Any] | None
@@ -49,7 +50,7 @@ def ambient() -> Ambient | None:
     return stack[-1] if stack else None
 
 
-def put_in_force(mesh: Mesh) -> None:
+def put_in_force(mesh: Mesh | MeshView) -> None:
     """Enter `with mesh:`."""
     _in_force.set((*_in_force.get(), Ambient(mesh, get_opaque_trace_state(), _recorder())))
 

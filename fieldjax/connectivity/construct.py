@@ -106,8 +106,10 @@ def connectivity_of(structure: Structure) -> Connectivity:
         ConnectivityError: every connectivity with these contents has been dropped.
     """
     twin = structure.handle.twin()
-    table = place(twin.entries, None)
-    twin.remember(table)
+    table = twin.uploaded()
+    if table is None:
+        table = place(twin.entries, None)
+        twin.remember(table)
     return Connectivity._of(settle(structure.replace(has_adjoint=False), (table,)))
 
 

@@ -64,6 +64,11 @@ class HostTable:
         """From now on, recognise this immutable array."""
         self._uploaded[id(array)] = array
 
+    def uploaded(self) -> Any | None:
+        """A live JAX array that holds the contents, if there is one."""
+        arrays = list(self._uploaded.values())
+        return next((a for a in arrays if a.shape == self.entries.shape and not a.is_deleted()), None)
+
     @property
     def bounds(self) -> Bounds:
         """Of all valid entries."""

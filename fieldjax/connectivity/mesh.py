@@ -110,7 +110,9 @@ class Mesh(Mapping[str, Entry]):
         return self.entries[name]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self.entries:  # the first: unpickling looks before it fills
+        if name.startswith("_"):  # half-made by unpickling, say: nothing below would end
+            raise AttributeError(name, name=name, obj=self)
+        if name not in self.entries:
             held = ", ".join(self) or "nothing"
             raise AttributeError(f"the mesh has no {name}; it has {held}", name=name, obj=self)
         return self.entries[name]

@@ -114,7 +114,7 @@ class Provider(Mapping[str, Provided]):
             notes=["the compiled function would keep its tables, also when it is called under another mesh"],
             hints=[
                 "use fieldjax.jit instead of jax.jit: it passes the mesh in force as an argument",
-                "or pass the mesh as an argument, and offset_provider=mesh to the operator",
+                "or pass the mesh as an argument, and enter `with mesh:` inside of the function",
             ],
         )
 

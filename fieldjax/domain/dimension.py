@@ -89,16 +89,16 @@ class Dimension:
         return Shift(self, -offset)
 
     def __lt__(self, bound: int) -> Domain:
-        return _condition(self, None, bound)
+        return _condition(self, bound, stop=0)
 
     def __le__(self, bound: int) -> Domain:
-        return _condition(self, None, bound, 0, 1)
+        return _condition(self, bound, stop=1)
 
     def __gt__(self, bound: int) -> Domain:
-        return _condition(self, bound, None, 1)
+        return _condition(self, bound, start=1)
 
     def __ge__(self, bound: int) -> Domain:
-        return _condition(self, bound, None)
+        return _condition(self, bound, start=0)
 
     # An int answers both overloads; a checker takes the first.
     @overload
@@ -108,7 +108,7 @@ class Dimension:
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Dimension):
             return self is other or (self.value == other.value and self.kind is other.kind)
-        return _condition(self, other, other, 0, 1)
+        return _condition(self, other, start=0, stop=1)
 
     @overload
     def __ne__(self, other: int) -> Domain | DomainUnion: ...  # pyright: ignore[reportOverlappingOverload]
@@ -117,24 +117,19 @@ class Dimension:
     def __ne__(self, other: object) -> Any:
         if isinstance(other, Dimension):
             return not self == other
-        below = _condition(self, None, other)
-        return below if below is NotImplemented else below | _condition(self, other, None, 1)
+        below = _condition(self, other, stop=0)
+        return below if below is NotImplemented else below | _condition(self, other, start=1)
 
 
-def _condition(dim: Dimension, start: Any, stop: Any, after_start: int = 0, after_stop: int = 0) -> Any:
-    """The condition ``start + after_start <= dim < stop + after_stop``; None leaves a side open."""
+def _condition(dim: Dimension, bound: Any, *, start: int | None = None, stop: int | None = None) -> Any:
+    """The condition ``bound + start <= dim < bound + stop``; None leaves a side open."""
     from fieldjax.domain.conditions import condition  # a Domain is made of dimensions: it comes later
 
-    if not all(bound is None or _is_integer_like(bound) for bound in (start, stop)):
+    # Recorded scalars count as integers: they answer __index__ with a guard.
+    if not hasattr(bound, "__index__") or getattr(bound, "ndim", 0):
         return NotImplemented
-    lower = None if start is None else static_integer(start) + after_start
-    upper = None if stop is None else static_integer(stop) + after_stop
-    return condition(dim, lower, upper)
-
-
-def _is_integer_like(value: Any) -> bool:
-    # Recorded scalars count: they answer __index__ with a guard.
-    return hasattr(value, "__index__") and not getattr(value, "ndim", 0)
+    value = static_integer(bound)
+    return condition(dim, None if start is None else value + start, None if stop is None else value + stop)
 
 
 def static_integer(value: Any) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from fieldjax.domain.dimension import Dimension, canonical_dims, promote_dims, show_dims
+from fieldjax.domain.alignment import aligned, hull_of_boxes, is_empty_box
+from fieldjax.domain.dimension import Dimension, canonical_dims, show_dims
 from fieldjax.domain.immutable import Immutable, set_slot
 from fieldjax.domain.slicing import SliceAt, slices_of
 from fieldjax.domain.unit_range import INFINITE, NamedRange, UnitRange
@@ -105,7 +105,7 @@ class Domain(Immutable):
 
     def is_empty(self) -> bool:
         """Whether it holds no point."""
-        return any(rng.is_empty() for rng in self.ranges)
+        return is_empty_box(self.ranges)
 
     def __len__(self) -> int:
         return len(self.dims)
@@ -130,6 +130,8 @@ class Domain(Immutable):
     def _position(self, index: int | Dimension) -> int:
         if isinstance(index, Dimension):
             return self.dim_index(index, allow_missing=False)
+        if not hasattr(index, "__index__"):
+            raise DomainError(f"a domain is indexed by position, slice or dimension, got {index!r}")
         if not -len(self.dims) <= index < len(self.dims):
             raise IndexOutOfBoundsError(f"position {index} is out of bounds for {self}")
         return index % len(self.dims)
@@ -223,9 +225,9 @@ class Domain(Immutable):
     def __and__(self, other: Domain) -> Domain:
         if not isinstance(other, Domain):
             return NotImplemented
-        dims, left, right = _aligned(self, other)
+        dims, left, right = aligned(self.dims, self.ranges, other.dims, other.ranges)
         ranges = left if left == right else tuple(map(UnitRange.__and__, left, right))
-        return self if dims == self.dims and ranges == self.ranges else _make(dims, ranges)
+        return self._or_same(dims, ranges)
 
     def __or__(self, other: Domain) -> Domain | DomainUnion:
         from fieldjax.domain.union import unite  # a union is made of domains: it comes later
@@ -244,17 +246,17 @@ class Domain(Immutable):
 
     def hull(self, other: Domain) -> Domain:
         """The smallest domain that holds the points of both."""
-        dims, left, right = _aligned(self, other)
-        if self.is_empty() != other.is_empty():
-            return _make(dims, right if self.is_empty() else left)
-        ranges = tuple(map(UnitRange.hull, left, right))
-        return self if dims == self.dims and ranges == self.ranges else _make(dims, ranges)
+        dims, left, right = aligned(self.dims, self.ranges, other.dims, other.ranges)
+        return self._or_same(dims, hull_of_boxes(left, right))
+
+    def _or_same(self, dims: tuple[Dimension, ...], ranges: tuple[UnitRange, ...]) -> Domain:
+        return self if ranges == self.ranges and dims == self.dims else _make(dims, ranges)
 
     def contains(self, other: Domain) -> bool:
         """Whether every point of `other` is in this domain."""
         if self is other or other.is_empty():
             return True
-        _, left, right = _aligned(self, other)
+        _, left, right = aligned(self.dims, self.ranges, other.dims, other.ranges)
         return all(map(UnitRange.__ge__, left, right))
 
     def slices_of(self, sub: Domain) -> tuple[slice, ...]:
@@ -282,25 +284,6 @@ def _unzip(named_ranges: Sequence[Any]) -> tuple[tuple[Dimension, ...], tuple[Un
             hints=["domain({Cell: 10, K: (0, 5)}) takes sizes and pairs"],
         )
     return tuple(named.dim for named in named_ranges), tuple(named.unit_range for named in named_ranges)
-
-
-def _aligned(one: Domain, other: Domain) -> tuple[tuple[Dimension, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """The united dimensions in canonical order, and the ranges of both domains over them."""
-    if one.dims == other.dims and canonical_dims(one.dims) == one.dims:
-        return one.dims, one.ranges, other.ranges
-    dims, of_one, of_other = _positions(one.dims, other.dims)
-    # Position -1 is that of a missing dimension: it picks the range that is appended here.
-    ours, theirs = (*one.ranges, INFINITE), (*other.ranges, INFINITE)
-    return dims, tuple([ours[i] for i in of_one]), tuple([theirs[i] for i in of_other])
-
-
-@functools.lru_cache(maxsize=1024)
-def _positions(
-    dims: tuple[Dimension, ...], other: tuple[Dimension, ...]
-) -> tuple[tuple[Dimension, ...], tuple[int, ...], tuple[int, ...]]:
-    united = promote_dims(dims, other)
-    own_place, other_place = ({dim: i for i, dim in enumerate(group)} for group in (dims, other))
-    return united, tuple(own_place.get(d, -1) for d in united), tuple(other_place.get(d, -1) for d in united)
 
 
 # A set's verdict on a `map` of types is the fastest check there is: domains are built on hot paths.

@@ -28,13 +28,9 @@ def domain(domain_like: DomainLike) -> Domain:
         return domain_like
     if isinstance(domain_like, Mapping):
         return Domain(dims=tuple(domain_like), ranges=tuple(map(unit_range, domain_like.values())))
-    try:
+    if isinstance(domain_like, Sequence) and all(isinstance(p, tuple) and len(p) == 2 for p in domain_like):
         return Domain(*map(named_range, domain_like))
-    except (TypeError, AttributeError):
-        raise DomainError(
-            f"{domain_like!r} is not a domain",
-            hints=["write domain({Cell: 10, K: (0, 5)})"],
-        ) from None
+    raise DomainError(f"{domain_like!r} is not a domain", hints=["write domain({Cell: 10, K: (0, 5)})"])
 
 
 def named_range(pair: tuple[Dimension, RangeLike]) -> NamedRange:

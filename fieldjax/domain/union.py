@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
+from fieldjax.domain.alignment import Box, is_empty_box
 from fieldjax.domain.conditions import no_truth_value
 from fieldjax.domain.dimension import Dimension, promote_dims
 from fieldjax.domain.domain import Domain
 from fieldjax.domain.unit_range import EMPTY, UnitRange
 from fieldjax.errors import DomainError
 
-_Box: TypeAlias = tuple[UnitRange, ...]
+Region: TypeAlias = "Domain | DomainUnion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +67,29 @@ class DomainUnion:
         """Whether no range is open."""
         return all(part.is_finite() for part in self.domains)
 
-    def __or__(self, other: Domain | DomainUnion) -> Domain | DomainUnion:
-        return unite((*self.domains, *_parts(other)))
+    def __or__(self, other: Region) -> Region:
+        return unite((*self.domains, *_parts(other))) if _is_region(other) else NotImplemented
 
     __ror__ = __or__
 
-    def __and__(self, other: Domain | DomainUnion) -> Domain | DomainUnion:
+    def __and__(self, other: Region) -> Region:
+        if not _is_region(other):
+            return NotImplemented
         return unite(left & right for left in self.domains for right in _parts(other))
 
     __rand__ = __and__
 
-    def __sub__(self, other: Domain | DomainUnion) -> Domain | DomainUnion:
-        return difference(self, other)
+    def __sub__(self, other: Region) -> Region:
+        return difference(self, other) if _is_region(other) else NotImplemented
 
-    def __rsub__(self, other: Domain) -> Domain | DomainUnion:
-        return difference(other, self)
+    def __rsub__(self, other: Domain) -> Region:
+        return difference(other, self) if _is_region(other) else NotImplemented
 
-    def __invert__(self) -> Domain | DomainUnion:
+    def __invert__(self) -> Region:
         return complement(self)
 
 
-def unite(domains: Iterable[Domain]) -> Domain | DomainUnion:
+def unite(domains: Iterable[Domain]) -> Region:
     """The union of one or more domains: a `Domain` where that is a hyperrectangle.
 
     A dimension that one domain lacks is unbounded there, as for ``&``.
@@ -96,7 +99,7 @@ def unite(domains: Iterable[Domain]) -> Domain | DomainUnion:
     return _from_boxes(dims, [part.broadcast(dims).ranges for part in parts])
 
 
-def difference(left: Domain | DomainUnion, right: Domain | DomainUnion) -> Domain | DomainUnion:
+def difference(left: Domain | DomainUnion, right: Region) -> Region:
     """The points of `left` that are not in `right`.
 
     >>> I = Dimension("I")
@@ -111,16 +114,20 @@ def difference(left: Domain | DomainUnion, right: Domain | DomainUnion) -> Domai
     return _from_boxes(dims, boxes)
 
 
-def complement(domain: Domain | DomainUnion) -> Domain | DomainUnion:
+def complement(domain: Region) -> Region:
     """Every point that is not in `domain`."""
     return difference(Domain(), domain)
 
 
-def _parts(domain: Domain | DomainUnion) -> tuple[Domain, ...]:
+def _is_region(value: object) -> bool:
+    return isinstance(value, (Domain, DomainUnion))
+
+
+def _parts(domain: Region) -> tuple[Domain, ...]:
     return domain.domains if isinstance(domain, DomainUnion) else (domain,)
 
 
-def _from_boxes(dims: tuple[Dimension, ...], boxes: list[_Box]) -> Domain | DomainUnion:
+def _from_boxes(dims: tuple[Dimension, ...], boxes: list[Box]) -> Region:
     domains = tuple(Domain(dims=dims, ranges=ranges) for ranges in _partition(boxes))
     if len(domains) > 1:
         return DomainUnion(domains)
@@ -131,12 +138,12 @@ def _from_boxes(dims: tuple[Dimension, ...], boxes: list[_Box]) -> Domain | Doma
     return Domain(dims=dims, ranges=(EMPTY,) * len(dims))
 
 
-def _partition(boxes: list[_Box]) -> tuple[_Box, ...]:
+def _partition(boxes: list[Box]) -> tuple[Box, ...]:
     """The canonical partition of a union of boxes: slabs of constant, partitioned cross-section."""
-    boxes = [box for box in boxes if not any(rng.is_empty() for rng in box)]
+    boxes = [box for box in boxes if not is_empty_box(box)]
     if not boxes or not boxes[0]:
         return tuple(boxes[:1])
-    slabs: list[tuple[UnitRange, tuple[_Box, ...]]] = []
+    slabs: list[tuple[UnitRange, tuple[Box, ...]]] = []
     cuts = sorted({cut for box in boxes for cut in (box[0].start, box[0].stop)})
     for start, stop in itertools.pairwise(cuts):
         slab = UnitRange(start, stop)
@@ -147,7 +154,7 @@ def _partition(boxes: list[_Box]) -> tuple[_Box, ...]:
     return tuple((slab, *rest) for slab, section in slabs for rest in section)
 
 
-def _subtract(box: _Box, removed: _Box) -> Iterator[_Box]:
+def _subtract(box: Box, removed: Box) -> Iterator[Box]:
     """Disjoint boxes that hold the points of `box` outside `removed`: peel dimension after dimension."""
     for axis, (rng, cut) in enumerate(zip(box, removed, strict=True)):
         inside = rng & cut

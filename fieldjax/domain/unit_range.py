@@ -110,7 +110,8 @@ class UnitRange(Immutable):
         return reversed(self._range())
 
     def _range(self) -> range:
-        return range(int(self.start), int(self.start) + len(self))
+        size = len(self)  # raises where the range is open
+        return range(int(self.start), int(self.start) + size)
 
     @overload
     def __getitem__(self, index: int) -> int: ...

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fieldjax.connectivity import CartesianConnectivity, Connectivity, FieldOffset, SlotOffset, as_provider
+from fieldjax.connectivity import (
+    CartesianConnectivity,
+    FieldOffset,
+    SlotOffset,
+    Table,
+    as_provider,
+    is_table,
+    resolve,
+)
 from fieldjax.domain import NamedIndex, Shift
 from fieldjax.dtypes import as_dtype
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
@@ -61,7 +69,7 @@ def shifted(field: Field, offset: Any) -> Field:
         return apply(ShiftOperation(offset.codomain, offset.offset, offset.dimension), field)
     if isinstance(offset, Shift):
         return apply(ShiftOperation(offset.codomain, offset.index_offset, offset.dimension), field)
-    if isinstance(offset, Connectivity):
+    if is_table(offset):
         return premapped(field, (offset,))
     if isinstance(offset, FieldOffset):
         return shifted(field, as_provider()[offset])
@@ -76,9 +84,9 @@ def shifted(field: Field, offset: Any) -> Field:
 
 def premapped(field: Field, connectivities: Sequence[Any]) -> Field:
     """The field read through tables at the same time; affine shifts one after another."""
-    tables = [c for c in connectivities if isinstance(c, Connectivity)]
+    tables = [c for c in connectivities if is_table(c)]
     for other in connectivities:
-        if not isinstance(other, Connectivity):
+        if not is_table(other):
             field = shifted(field, other)
     return apply(Gather((None,) * len(tables)), field, *tables) if tables else field
 
@@ -98,10 +106,11 @@ def apply(operation: Operation, *operands: Any) -> Field:
 
     location = user_location()
     try:
-        tables: list[Connectivity] = []
+        tables: list[Table] = []
         key = tuple(_key(x, tables, leaf_type) for x in operands)
         graph = _graph(operation, key, tuple(table_type(t) for t in tables))
-        leaves = [*(x for x, k in zip(operands, key, strict=True) if not isinstance(k, _Constant)), *tables]
+        data = [x for x, k in zip(operands, key, strict=True) if not isinstance(k, _Constant)]
+        leaves = [resolve(x) if is_table(x) else x for x in (*data, *tables)]
         plan = infer(graph, [place_of(x) for x in leaves], [None])
         numpy = on_numpy(leaves)
         arrays = NumpyArrays() if numpy else JaxArrays()
@@ -109,10 +118,10 @@ def apply(operation: Operation, *operands: Any) -> Field:
     except FieldjaxError as error:
         raise error.with_location(location) if location is not None else error from None
     (output,) = graph.outputs
-    bound = {v: x for v, x in zip(graph.inputs, leaves, strict=True) if isinstance(x, Connectivity)}
+    bound = {v: x for v, x in zip(graph.inputs, leaves, strict=True) if is_table(x)}
     domain = plan.domain(output)
     assert domain is not None
-    return Field(result, domain, masks_of(output, bound))
+    return Field(result, domain, masks_of(output, plan, bound))
 
 
 class _Constant:
@@ -130,7 +139,7 @@ class _Constant:
         return hash(self.operation)
 
 
-def _key(x: Any, tables: list[Connectivity], leaf_type: Any) -> LeafType | _Constant:
+def _key(x: Any, tables: list[Table], leaf_type: Any) -> LeafType | _Constant:
     return _Constant(x) if isinstance(x, (bool, int, float)) else leaf_type(x, tables)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -14,8 +14,34 @@ from fieldjax.domain import Dimension, Domain, check_order
 from fieldjax.dtypes import require_x64
 from fieldjax.embedded import eager
 from fieldjax.embedded.masks import FieldMask
+from fieldjax.embedded.unread import Unread
 from fieldjax.errors import ArgumentError, DomainError, OwnershipError, user_location
 from fieldjax.ir.build import BINARY_METHODS, COMPARISONS
+
+
+class FieldKind(NamedTuple):
+    """Where a concrete field lives, its dtype, and which library its array is of. Interned."""
+
+    domain: Domain
+    dtype: np.dtype
+    library: type
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+_kinds: dict[tuple[Domain, np.dtype, type], FieldKind] = {}
+MOST_KINDS = 4096
+
+
+def _interned(domain: Domain, dtype: np.dtype, library: type) -> FieldKind:
+    """One object per kind; when there are too many, later ones are new objects, and nothing goes wrong."""
+    kind = _kinds.get((domain, dtype, library))
+    if kind is None:
+        if len(_kinds) >= MOST_KINDS:
+            _kinds.clear()
+        kind = _kinds.setdefault((domain, dtype, library), FieldKind(domain, dtype, library))
+    return kind
 
 
 class Field:
@@ -27,7 +53,7 @@ class Field:
     As a pytree a field has one leaf, its array; the domain is static.
     """
 
-    __slots__ = ("__weakref__", "_array", "_domain", "_masks", "_state", "_whole")
+    __slots__ = ("__weakref__", "_array", "_domain", "_kind", "_masks", "_state", "_unread", "_whole")
     __array_priority__ = 100
 
     def __init__(self, array: Any, domain: Domain, masks: tuple[FieldMask, ...] = ()) -> None:
@@ -41,20 +67,43 @@ class Field:
         require_x64(np.dtype(array.dtype), "a field")
         self._array, self._domain, self._masks = array, domain, masks
         self._state = get_opaque_trace_state()
+        self._kind: FieldKind | None = None
         self._whole: Field | None = None
+        self._unread: Unread | None = None
 
     @classmethod
     def _trusted(cls, array: Any, domain: Domain, masks: tuple[FieldMask, ...], state: Any) -> Field:
         """A field of parts that are known to fit: results of our own programs, and pytrees."""
         field = object.__new__(cls)
         field._array, field._domain, field._masks, field._state = array, domain, masks, state
-        field._whole = None
+        field._kind = field._whole = field._unread = None
+        return field
+
+    @classmethod
+    def _of_kind(cls, array: Any, kind: FieldKind, masks: tuple[FieldMask, ...], state: Any) -> Field:
+        """A field of a kind that is known."""
+        field = object.__new__(cls)
+        field._array, field._domain, field._masks, field._state = array, kind.domain, masks, state
+        field._kind, field._whole, field._unread = kind, None, None
         return field
 
     @property
+    def kind(self) -> FieldKind | None:
+        """The kind of a concrete field; None for a tracer's, and for one masked along a dimension it has."""
+        if self._kind is None and not isinstance(self._array, jax.core.Tracer) and not self._is_masked():
+            self._kind = _interned(self._domain, np.dtype(self._array.dtype), type(self._array))
+        return self._kind
+
+    @property
     def ndarray(self) -> Any:
-        """The array, as it is: NumPy's (not writeable through us), JAX's, or a tracer."""
+        """The array, as it is: NumPy's, JAX's, or a tracer."""
+        if self._unread is not None:
+            self._unread.dismiss()
+            self._unread = None
         return self._array
+
+    def _is_masked(self) -> bool:
+        return any(m.slot is None for m in self._masks)
 
     @property
     def domain(self) -> Domain:
@@ -191,7 +240,8 @@ class Field:
     def _rebind(self, array: Any) -> None:
         """Gives the field another array of the same shape and dtype, and the field that it is a part of."""
         assert tuple(array.shape) == self.shape and array.dtype == self._array.dtype, (array, self._domain)
-        self._array = array
+        self._array, self._kind = array, None
+        self._unread = Unread(user_location()) if isinstance(array, jax.core.Tracer) else None
         if self._whole is not None:
             self._whole.take(array, self._domain)
 
@@ -241,7 +291,7 @@ for _method, _function in COMPARISONS:
 
 
 def _flatten(field: Field) -> tuple[Sequence[Any], Any]:
-    array = field._array
+    array = field.ndarray
     if isinstance(array, np.ndarray):
         require_x64(array.dtype, "a field")
     return (array,), (field._domain, field._masks)

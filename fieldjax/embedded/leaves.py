@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from fieldjax.connectivity import Connectivity
+from fieldjax.connectivity import Connectivity, Table, identity_of, is_table
 from fieldjax.domain import Domain
 from fieldjax.dtypes import of_literal, require_x64
 from fieldjax.embedded.field import Field
@@ -16,6 +16,7 @@ from fieldjax.embedded.masks import FieldMask
 from fieldjax.ir.graph import Mask, Value
 from fieldjax.ir.operation import Place, record
 from fieldjax.ir.operations.literal import Parameter
+from fieldjax.ir.plan import Plan
 from fieldjax.ir.types import FieldType, TableType, Type
 
 Leaf = Any
@@ -23,7 +24,11 @@ Leaf = Any
 
 
 class LeafType(NamedTuple):
-    """What recording knows of a leaf. `masks` are (position among the call's tables, slot)."""
+    """What recording knows of a leaf.
+
+    `masks` are (position among the call's tables, slot): those along dimensions that the field still has.
+    Of a field that was read at one slot, missing elements are for people to see; arithmetic takes their values.
+    """
 
     type: Type
     masks: tuple[tuple[int, int | None], ...] = ()
@@ -45,32 +50,27 @@ def scalar_type(x: Any) -> FieldType:
     return FieldType((), dtype, weak)
 
 
-def table_type(connectivity: Connectivity) -> TableType:
+def table_type(table: Table) -> TableType:
     """The type of a connectivity."""
-    return TableType(connectivity.domain.dims, connectivity.codomain)
+    return TableType(table.domain.dims, table.codomain)
 
 
-def leaf_type(leaf: Leaf, tables: list[Connectivity]) -> LeafType:
+def leaf_type(leaf: Leaf, tables: list[Table]) -> LeafType:
     """The type of a leaf; the tables of a field's masks are added to `tables`."""
     if isinstance(leaf, Field):
-        masks = tuple((_position(m.connectivity, tables), m.slot) for m in leaf.masks)
+        masks = tuple((_position(m.connectivity, tables), m.slot) for m in leaf.masks if m.slot is None)
         return LeafType(FieldType(leaf.dims, leaf.dtype), masks)
-    if isinstance(leaf, Connectivity):
+    if is_table(leaf):
         return LeafType(table_type(leaf))
     return LeafType(scalar_type(leaf))
 
 
-def _position(connectivity: Connectivity, tables: list[Connectivity]) -> int:
+def _position(table: Table, tables: list[Table]) -> int:
     for position, known in enumerate(tables):
-        if known is connectivity or same_table(known, connectivity):
+        if identity_of(known) is identity_of(table):
             return position
-    tables.append(connectivity)
+    tables.append(table)
     return len(tables) - 1
-
-
-def same_table(a: Connectivity, b: Connectivity) -> bool:
-    """Whether two connectivities hold the same neighbours over the same positions."""
-    return a.structure.replace(has_adjoint=False) is b.structure.replace(has_adjoint=False)
 
 
 def parameter(name: str, type_: Type, masks: Sequence[Mask] = ()) -> Value:
@@ -99,16 +99,26 @@ def array_of(leaf: Leaf, numpy: bool) -> Any:
     """The data of a leaf, as NumPy's where everything runs on NumPy."""
     if isinstance(leaf, Field):
         return leaf.ndarray
-    if isinstance(leaf, Connectivity):
+    if is_table(leaf):
         return leaf.asnumpy() if numpy else leaf.table
     return leaf
 
 
 def on_numpy(leaves: Sequence[Leaf]) -> bool:
-    """Whether every field is NumPy's and no scalar is JAX's."""
-    return not any(isinstance(x.ndarray if isinstance(x, Field) else x, jax.Array) for x in leaves)
+    """Whether every field is NumPy's, no scalar is JAX's, and no table is being traced."""
+    return not any(
+        isinstance(x.table, jax.core.Tracer) if is_table(x) else isinstance(_data(x), jax.Array) for x in leaves
+    )
 
 
-def masks_of(value: Value, bound: dict[Value, Connectivity]) -> tuple[FieldMask, ...]:
-    """The masks of a result, on the connectivities of this call."""
-    return tuple(FieldMask.of(bound[m.table], m.slot) for m in value.masks if m.table in bound)
+def _data(leaf: Leaf) -> Any:
+    return leaf.ndarray if isinstance(leaf, Field) else leaf
+
+
+def masks_of(value: Value, plan: Plan, bound: dict[Value, Table]) -> tuple[FieldMask, ...]:
+    """The masks of a result on the tables of this call; tables without skips mask nothing."""
+    return tuple(
+        FieldMask.of(bound[m.table], m.slot)
+        for m in value.masks
+        if plan.facts(m.table).has_skips or m.slot is None and m.local is not None
+    )

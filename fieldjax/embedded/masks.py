@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fieldjax.connectivity import Connectivity, Structure, connectivity_of
+
+from fieldjax.connectivity import Structure, Table, TableView, connectivity_of, identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,15 +14,15 @@ class FieldMask:
     Static data of a pytree: it holds the connectivity's interned structure, not its table.
     """
 
-    structure: Structure
+    identity: Structure | TableView
     slot: int | None
 
     @staticmethod
-    def of(connectivity: Connectivity, slot: int | None) -> FieldMask:
-        """The mask of a connectivity of this call."""
-        return FieldMask(connectivity.structure.replace(has_adjoint=False), slot)
+    def of(table: Table, slot: int | None) -> FieldMask:
+        """The mask of a table of this call."""
+        return FieldMask(identity_of(table), slot)
 
     @property
-    def connectivity(self) -> Connectivity:
-        """The connectivity, from any live twin of its table. Raises ConnectivityError when all are gone."""
-        return connectivity_of(self.structure)
+    def connectivity(self) -> Table:
+        """The table, from any live twin of its contents. Raises ConnectivityError when all are gone."""
+        return self.identity if isinstance(self.identity, TableView) else connectivity_of(self.identity)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fieldjax.errors.location import Label
 
 if TYPE_CHECKING:
-    from fieldjax.errors import FieldjaxError
+    from fieldjax.errors.base import FieldjaxError
 
 
 def render(error: FieldjaxError) -> str:

@@ -13,8 +13,9 @@ from fieldjax.backend.program import Program
 from fieldjax.connectivity import Provider, as_provider
 from fieldjax.embedded.leaves import array_of, on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
+from fieldjax.frontend.dispatch import Routes
 from fieldjax.frontend.outputs import fill, new_fields, wanted_domains
-from fieldjax.frontend.recording import Recording, Recordings, is_leaf, read_call, record_call
+from fieldjax.frontend.recording import Call, Recording, Recordings, is_leaf, read_call, record_call
 from fieldjax.frontend.traced import TracedField
 from fieldjax.ir.arrays import NumpyArrays
 from fieldjax.ir.evaluation import Evaluation
@@ -43,8 +44,9 @@ class FieldOperator:
         functools.update_wrapper(self, function)
         self.function, self.backend = function, backend
         self._recordings = Recordings()
-        self._making: Keyed[Recording] = Keyed(size=1024)
+        self._recording: Keyed[Recording] = Keyed(size=0)
         self._programs: Keyed[Program] = Keyed(size=256)
+        self._routes = Routes()
 
     def with_backend(self, backend: str | None) -> FieldOperator:
         """The same operator on another backend: None (embedded) or 'jax'."""
@@ -53,11 +55,15 @@ class FieldOperator:
     def __call__(
         self, *args: Any, out: Any = None, domain: Any = None, offset_provider: Any = None, **kwargs: Any
     ) -> Any:
+        if out is None and domain is None and not kwargs:
+            result = self._routes.call(args, offset_provider)
+            if result is not NotImplemented:
+                return result
         if _is_recorded(args, kwargs):
             return self._inline(args, kwargs, out, domain)
         provider = as_provider(offset_provider)
         try:
-            return self._run(args, kwargs, out, domain, provider)
+            return self._run(args, kwargs, out, domain, provider, offset_provider)
         except FieldjaxError as error:
             where = user_location()
             raise (error if where is None else error.with_location(where)) from error.__cause__
@@ -70,20 +76,25 @@ class FieldOperator:
             )
         return self.function(*args, **kwargs)
 
-    def _run(self, args: Any, kwargs: Any, out: Any, domain: Any, provider: Provider) -> Any:
+    def _run(self, args: Any, kwargs: Any, out: Any, domain: Any, provider: Provider, source: Any) -> Any:
         call = read_call(args, kwargs)
         recording = self._recordings.find(call, provider) or self._record(call, provider)
         inputs = recording.inputs(call, provider)
         wanted, fields = wanted_domains(recording, out, domain)
         plan = infer(recording.graph, [place_of(x) for x in inputs], wanted)
         numpy = on_numpy(inputs)
-        arrays = self._evaluate(recording, plan, inputs, numpy)
-        if fields is None:
-            return new_fields(recording, plan, arrays, inputs, numpy)
-        fill(fields, [d for d in wanted if d is not None], arrays)
-        return None
+        run, arrays = self._evaluate(recording, plan, inputs, numpy)
+        if fields is not None:
+            fill(fields, [d for d in wanted if d is not None], arrays)
+            return None
+        results = new_fields(recording, plan, arrays, inputs, numpy)
+        if run is not None and recording.is_plain and not kwargs and domain is None:
+            self._routes.add(args, source, recording.names, results, run, numpy)
+        return results
 
-    def _record(self, call: Any, provider: Provider) -> Recording:
+    def _record(self, call: Call, provider: Provider) -> Recording:
+        """A new recording. Of several threads that want the same one, one makes it."""
+
         def make() -> Recording:
             found = self._recordings.find(call, provider)
             if found is None:
@@ -91,14 +102,27 @@ class FieldOperator:
                 self._recordings.add(call, found, asked)
             return found
 
-        return make()
+        made = self._recording.get(call.key, make)
+        return made if self._recordings.find(call, provider) in (made, None) else make()
 
-    def _evaluate(self, recording: Recording, plan: Plan, inputs: list[Any], numpy: bool) -> tuple[Any, ...]:
+    def _evaluate(
+        self, recording: Recording, plan: Plan, inputs: list[Any], numpy: bool
+    ) -> tuple[Callable[..., Any] | None, tuple[Any, ...]]:
+        """The compiled function (None when embedded), and what it gives for these inputs."""
         if self.backend is EMBEDDED:
             arrays = NumpyArrays() if numpy else JaxArrays()
-            return Evaluation(recording.graph, plan, arrays, [array_of(x, numpy) for x in inputs]).run()
-        program = self._programs.get((recording.graph, plan.key), lambda: Program(recording.graph, plan))
-        return program.run(*(array_of(x, numpy=False) for x in inputs))
+            data = [array_of(x, numpy) for x in inputs]
+            return None, Evaluation(recording.graph, plan, arrays, data).run()
+        data = [array_of(x, numpy=False) for x in inputs]
+        first: list[Any] = []
+
+        def make() -> Program:
+            program = Program(recording.graph, plan)
+            first.append(program.run(*data))
+            return program
+
+        program = self._programs.get((recording.graph, plan.key), make)
+        return program.run, first[0] if first else program.run(*data)
 
 
 def _is_recorded(args: Any, kwargs: Any) -> bool:

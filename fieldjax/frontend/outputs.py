@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax.extend.core import get_opaque_trace_state
 
-from fieldjax.connectivity import Connectivity
+from fieldjax.connectivity import is_table
 from fieldjax.domain import Domain
 from fieldjax.domain import domain as as_domain
 from fieldjax.embedded.field import Field
@@ -96,13 +96,13 @@ def new_fields(
 ) -> Any:
     """The results as new fields, in the structure that the function returned."""
     state = get_opaque_trace_state()
-    bound = {v: x for v, x in zip(recording.graph.inputs, inputs, strict=True) if isinstance(x, Connectivity)}
+    bound = {v: x for v, x in zip(recording.graph.inputs, inputs, strict=True) if is_table(x)}
     fields = []
     for value, array in zip(recording.graph.outputs, arrays, strict=True):
         domain = plan.domain(value)
         assert domain is not None
-        data = np.asarray(array) if numpy else array
-        fields.append(Field._trusted(data, domain, masks_of(value, bound), state))
+        data = np.asarray(array) if numpy and not isinstance(array, jax.core.Tracer) else array
+        fields.append(Field._trusted(data, domain, masks_of(value, plan, bound), state))
     return jax.tree_util.tree_unflatten(recording.tree, fields)
 
 

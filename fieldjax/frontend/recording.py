@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from fieldjax.connectivity import Connectivity, Mesh, Provider
+from fieldjax.connectivity import Mesh, MeshView, Provider, Table, TableView, is_table, resolve
 from fieldjax.dtypes import x64_enabled
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import LeafType, is_scalar, leaf_type, parameters, table_type
@@ -26,7 +26,7 @@ class Call:
     """The arguments of a call: the data leaves, and everything else as a hashable shape."""
 
     leaves: tuple[Any, ...]
-    tables: tuple[Connectivity, ...]
+    tables: tuple[Table, ...]
     """The tables of the masks that field arguments carry."""
     kinds: tuple[LeafType, ...]
     shape: tuple[Hashable, ...]
@@ -40,16 +40,16 @@ class Call:
 
 def is_leaf(x: Any) -> bool:
     """Whether an argument is taken as one piece, although JAX would look inside."""
-    return isinstance(x, (Field, Connectivity, TracedField, TracedTable, Mesh))
+    return is_table(x) or isinstance(x, (Field, TracedField, TracedTable, Mesh, MeshView))
 
 
 def read_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     """Takes the arguments apart. Raises ArgumentError for one that is neither data nor hashable."""
     flat, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=is_leaf)
-    data = [isinstance(x, (Field, Connectivity)) or is_scalar(x) for x in flat]
+    data = [isinstance(x, Field) or is_table(x) or is_scalar(x) for x in flat]
     leaves = tuple(x for x, d in zip(flat, data, strict=True) if d)
     static = tuple(None if d else (type(x), _hashable(x)) for x, d in zip(flat, data, strict=True))
-    tables: list[Connectivity] = []
+    tables: list[Table] = []
     kinds = tuple(leaf_type(x, tables) for x in leaves)
 
     def rebuild(replaced: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -87,6 +87,8 @@ class Recording:
     names: tuple[str, ...]
     table_types: tuple[TableType, ...]
     captured: tuple[Any, ...]
+    is_plain: bool
+    """Whether nothing but the kinds of the arguments decided: no guards, nothing from outside."""
 
     def fits(self, provider: Provider) -> bool:
         """Whether the provider's entries are of the kind that was recorded."""
@@ -97,12 +99,14 @@ class Recording:
 
     def inputs(self, call: Call, provider: Provider) -> list[Any]:
         """The data of the graph's inputs for one call."""
-        return [*call.leaves, *call.tables, *(provider[n] for n in self.names), *self.captured]
+        inputs = (*call.leaves, *call.tables, *(provider[n] for n in self.names), *self.captured)
+        return [resolve(x) if is_table(x) else x for x in inputs]
 
     @property
     def keepable(self) -> bool:
         """Whether it may outlive the call: what it captured isn't being traced by somebody."""
-        return not any(isinstance(x.ndarray if isinstance(x, Field) else x, jax.core.Tracer) for x in self.captured)
+        data = [x.ndarray if isinstance(x, Field) else x for x in self.captured]
+        return not any(isinstance(x, (jax.core.Tracer, TableView)) for x in data)
 
 
 def record_call(
@@ -124,6 +128,7 @@ def record_call(
         tuple(scope.tables),
         tuple(v.table_type for v in scope.tables.values()),
         tuple(data for data, _ in scope.captured),
+        not (guards.asked or scope.captured),
     )
     return recording, guards.asked
 

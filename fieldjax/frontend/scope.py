@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fieldjax.connectivity import Connectivity, FieldOffset, Provider
+from fieldjax.connectivity import FieldOffset, Provider, Table, identity_of, is_table
 from fieldjax.domain import Dimension
 from fieldjax.embedded.field import Field
-from fieldjax.embedded.leaves import LeafType, leaf_type, parameter, same_table, table_type
+from fieldjax.embedded.leaves import LeafType, leaf_type, parameter, table_type
 from fieldjax.errors import TracingError, user_location
 from fieldjax.frontend.guards import Guards
 from fieldjax.ir.graph import Mask, Value
@@ -48,9 +48,9 @@ class Scope:
     def capture(self, data: Any) -> Value:
         """A field, connectivity or JAX scalar from outside, as one more input that is read at each call."""
         for known, value in self.captured:
-            if known is data or _same_connectivity(known, data):
+            if known is data or (is_table(known) and is_table(data) and identity_of(known) is identity_of(data)):
                 return value
-        masked: list[Connectivity] = []
+        masked: list[Table] = []
         kind = leaf_type(data, masked)
         tables = [self.capture(t) for t in masked]
         value = self._captured(kind, tables, len(self.captured))
@@ -66,5 +66,3 @@ class Scope:
         self.captured += [c for c in other.captured if c not in self.captured]
 
 
-def _same_connectivity(a: Any, b: Any) -> bool:
-    return isinstance(a, Connectivity) and isinstance(b, Connectivity) and same_table(a, b)

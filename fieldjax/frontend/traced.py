@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import jax
 
-from fieldjax.connectivity import CartesianConnectivity, Connectivity, FieldOffset, SlotOffset
+from fieldjax.connectivity import CartesianConnectivity, FieldOffset, SlotOffset, is_table
 from fieldjax.domain import Dimension, NamedIndex, Shift
 from fieldjax.dtypes import as_dtype
 from fieldjax.embedded.field import Field
@@ -130,7 +130,7 @@ class TracedField(Expression):
             return located(lambda: self.scope.table(offset))
         if isinstance(offset, TracedTable):
             return offset.value
-        return self.scope.capture(offset) if isinstance(offset, Connectivity) else None
+        return self.scope.capture(offset) if is_table(offset) else None
 
     def _record(self, operation: Operation, *others: Value) -> TracedField:
         location = user_location()

@@ -25,13 +25,16 @@ from typing import Any
 
 import numpy as np
 
+from fieldjax.domain import Dimension
 from fieldjax.mesh.grid import Grid
 from fieldjax.mesh.names import Cell, Edge, Vertex
 from fieldjax.mesh.shape import CARTESIAN, LONLAT, Shape
 from fieldjax.mesh.surface import Sphere, to_lonlat
 from fieldjax.mesh.tables import SKIP
 
-Variable = tuple[tuple[str, ...], np.ndarray, dict[str, Any]]
+Variable = tuple[tuple[str, ...], np.ndarray, dict[str, Any]]  # dimensions, values, attributes
+Formula = Callable[[], Variable]
+Formulas = dict[str, Formula]
 
 
 def complete(grid: Grid) -> Grid:
@@ -42,7 +45,8 @@ def complete(grid: Grid) -> Grid:
 
     >>> from fieldjax.mesh import icosahedron
     >>> grid = icosahedron()
-    >>> bool(np.isclose(grid["dual_area"].sum(), 4 * np.pi * EARTH_RADIUS**2))
+    >>> bare = Grid(grid.tables, grid.geometry[["vlon", "vlat"]])
+    >>> bool(np.isclose(complete(bare)["dual_area"].sum(), grid["cell_area"].sum()))
     True
     """
     missing = {name: formula for name, formula in formulas(grid).items() if name not in grid}
@@ -54,32 +58,30 @@ def with_variables(grid: Grid, variables: Mapping[str, Variable]) -> Grid:
     return replace(grid, geometry=grid.geometry.assign(variables))
 
 
-def formulas(grid: Grid) -> dict[str, Callable[[], Variable]]:
+def formulas(grid: Grid) -> Formulas:
     """How every standard variable is computed from the coordinates, by name."""
     shape = Shape(grid)
     return _coordinates(shape) | _measures(shape) | _orientations(shape) | _normals(shape)
 
 
-def _coordinates(shape: Shape) -> dict[str, Callable[[], Variable]]:
-    points = {
-        Cell: lambda: shape.cells,
-        Edge: lambda: shape.edges,
-        Vertex: lambda: shape.vertices,
+def _coordinates(shape: Shape) -> Formulas:
+    points = {Cell: lambda: shape.cells, Edge: lambda: shape.edges, Vertex: lambda: shape.vertices}
+    on_sphere = isinstance(shape.surface, Sphere)
+    units = "1" if on_sphere else "m"
+
+    def angle(dim: Dimension, which: int) -> Formula:
+        return lambda: _over(dim.value, to_lonlat(points[dim]())[which], "radian")
+
+    def cartesian(dim: Dimension, axis: int) -> Formula:
+        return lambda: _over(dim.value, points[dim]()[:, axis], units)
+
+    angles = {LONLAT[dim][i]: angle(dim, i) for dim in points for i in (0, 1)} if on_sphere else {}
+    return angles | {
+        CARTESIAN[d].format(axis): cartesian(d, i) for d in points for i, axis in enumerate("xyz")
     }
-    found: dict[str, Callable[[], Variable]] = {}
-    for dim, xyz in points.items():
-        if isinstance(shape.surface, Sphere):
-            for axis, name in enumerate(LONLAT[dim]):
-                found[name] = lambda xyz=xyz, axis=axis, dim=dim: _over(
-                    dim.value, to_lonlat(xyz())[axis], "radian"
-                )
-        for axis, letter in enumerate("xyz"):
-            name = CARTESIAN[dim].format(letter)
-            found[name] = lambda xyz=xyz, axis=axis, dim=dim: _over(dim.value, xyz()[:, axis], _unit(shape))
-    return found
 
 
-def _measures(shape: Shape) -> dict[str, Callable[[], Variable]]:
+def _measures(shape: Shape) -> Formulas:
     e2v, c2e = shape.grid.tables["E2V"], shape.grid.tables["C2E"]
     distance = shape.surface.distance
 
@@ -100,7 +102,7 @@ def _measures(shape: Shape) -> dict[str, Callable[[], Variable]]:
     }
 
 
-def _orientations(shape: Shape) -> dict[str, Callable[[], Variable]]:
+def _orientations(shape: Shape) -> Formulas:
     table = shape.grid.tables
 
     def leaving() -> np.ndarray:
@@ -113,27 +115,27 @@ def _orientations(shape: Shape) -> dict[str, Callable[[], Variable]]:
     }
 
 
-def _normals(shape: Shape) -> dict[str, Callable[[], Variable]]:
+def _normals(shape: Shape) -> Formulas:
     vectors = {"primal": lambda: shape.normal, "dual": lambda: shape.tangent}
-    found: dict[str, Callable[[], Variable]] = {}
-    for which, vector in vectors.items():
-        for axis, letter in enumerate("xyz"):
-            name = f"edge_{which}_normal_cartesian_{letter}"
-            found[name] = lambda vector=vector, axis=axis: _over("Edge", vector()[:, axis], "1")
-        for axis, direction in enumerate(("zonal", "meridional")):
-            name = f"{direction}_normal_{which}_edge"
-            found[name] = lambda vector=vector, axis=axis: _over(
-                "Edge", shape.surface.components(shape.edges, vector())[axis], "1"
-            )
+
+    def cartesian(which: str, axis: int) -> Formula:
+        return lambda: _over("Edge", vectors[which]()[:, axis], "1")
+
+    def horizontal(which: str, axis: int) -> Formula:
+        return lambda: _over("Edge", shape.surface.components(shape.edges, vectors[which]())[axis], "1")
+
+    found: Formulas = {}
+    for which in vectors:
+        found |= {
+            f"edge_{which}_normal_cartesian_{axis}": cartesian(which, i) for i, axis in enumerate("xyz")
+        }
+        found[f"zonal_normal_{which}_edge"] = horizontal(which, 0)
+        found[f"meridional_normal_{which}_edge"] = horizontal(which, 1)
     return found
 
 
 def _over(dims: str, values: np.ndarray, units: str) -> Variable:
     return tuple(dims.split()), values, {"units": units}
-
-
-def _unit(shape: Shape) -> str:
-    return "1" if isinstance(shape.surface, Sphere) else "m"
 
 
 def outward(own: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -113,18 +113,18 @@ def _read_geometry(file: xarray.Dataset) -> Any:
 
 
 def _read_variable(name: str, variable: xarray.Variable) -> Any:
-    dims = tuple(ELEMENTS[dim].value if dim in ELEMENTS else dim for dim in variable.dims)
+    renamed = {file_dim: dim.value for file_dim, dim in ELEMENTS.items()}
     attrs = ({"units": _UNITS[name]} if name in _UNITS else {}) | variable.attrs
-    if name in SLOTS and variable.ndim == 2:
-        element = next(dim for dim in variable.dims if dim in ELEMENTS)
-        return (ELEMENTS[element].value, SLOTS[name]), variable.transpose(element, ...).values, attrs
-    return dims, variable.values, attrs
+    elements = [dim for dim in variable.dims if dim in ELEMENTS]
+    if name in SLOTS and variable.ndim == 2 and elements:
+        return (renamed[str(elements[0])], SLOTS[name]), variable.transpose(elements[0], ...).values, attrs
+    return tuple(renamed.get(str(dim), dim) for dim in variable.dims), variable.values, attrs
 
 
 def _write_variable(name: str, variable: xarray.Variable) -> Any:
     renamed = {dim.value: file_dim for file_dim, dim in ELEMENTS.items()}
     dims = tuple(renamed.get(str(dim), dim) for dim in variable.dims)
-    if name in SLOTS:
+    if dims[1:] == (SLOTS.get(name),):
         slots = TABLES[SLOTS[name]][1]
         return (slots, dims[0]), _widened(variable.values, WIDTHS[slots], 0).T, variable.attrs
     return dims, variable.values, variable.attrs

@@ -35,7 +35,7 @@ def cut(grid: Grid, cell_mask: Any) -> Grid:
     >>> grid = icosahedron()
     >>> north = cut(grid, grid["clat"] > 0)
     >>> north.sizes[Cell], bool((north.table("E2C") == -1).any()), bool((north.table("C2E") == -1).any())
-    (10, True, False)
+    (8, True, False)
     """
     mask = np.asarray(cell_mask)
     if mask.dtype != bool or mask.shape != (grid.sizes[Cell],):

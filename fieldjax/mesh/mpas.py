@@ -8,13 +8,15 @@ What has a name in ICON's files gets it here, so that one operator runs on both:
                                           dcEdge         dual_edge_length (between cells)
 
 The rest (`weightsOnEdge`, `angleEdge`, `kiteAreasOnVertex`, `fVertex`, …) keeps MPAS's names. `edgesOnEdge`
-is the table E2C2E in the file's order, to which `weightsOnEdge` over (Edge, E2C2E) belongs: the tangential
-velocity is Σ weightsOnEdge · u over E2C2E (Thuburn, Ringler, Skamarock and Klemp 2009, J. Comput. Phys. 228,
-8321–8335). Normals point from the first cell of an edge to the second, as in ICON.
+is the table E2C2E in the file's order, to which `weightsOnEdge` over (Edge, E2C2E) belongs: the velocity
+along k × n, which is against our tangent, is Σ weightsOnEdge · u over E2C2E (Thuburn, Ringler, Skamarock and
+Klemp 2009, J. Comput. Phys. 228, 8321–8335). Normals point from the first cell of an edge to the second, as
+in ICON.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,6 +25,7 @@ from fieldjax.mesh import netcdf
 from fieldjax.mesh.geometry import complete
 from fieldjax.mesh.grid import Grid
 from fieldjax.mesh.names import endpoints
+from fieldjax.mesh.shape import CARTESIAN, PLANE, TORUS
 from fieldjax.mesh.tables import SKIP, index_table
 
 if TYPE_CHECKING:
@@ -59,6 +62,10 @@ RENAMED: Final = {
     "dvEdge": ("edge_length", "m"),
     "dcEdge": ("dual_edge_length", "m"),
 }
+# On a plane; on a sphere the same names would promise unit vectors.
+_CARTESIAN: Final = {
+    f"{axis}{dim.value}": (name.format(axis), "m") for dim, name in CARTESIAN.items() for axis in "xyz"
+}
 _UNITS: Final = {
     "kiteAreasOnVertex": "m2",
     "angleEdge": "radian",
@@ -79,9 +86,10 @@ def open_mpas(path: netcdf.Path) -> Grid:
     netcdf.require(file, [*TABLES.values(), *dict.fromkeys(COUNTS.values()), *RENAMED], path, "MPAS")
     tables = {name: _read_table(file, name, path) for name in TABLES}
     rest = file.drop_vars([*TABLES.values(), *dict.fromkeys(COUNTS.values())])
-    variables = dict(_variable(str(name), variable) for name, variable in rest.variables.items())
-    grid = Grid(tables, type(file)(variables, attrs=_attributes(file)), source=str(path))
-    return complete(grid)
+    attrs = file.attrs | _plane(file.attrs)
+    renamed = RENAMED | (_CARTESIAN if "grid_geometry" in attrs else {})
+    variables = dict(_variable(str(name), variable, renamed) for name, variable in rest.variables.items())
+    return complete(Grid(tables, type(file)(variables, attrs=attrs), source=str(path)))
 
 
 def _read_table(file: xarray.Dataset, name: str, path: netcdf.Path) -> np.ndarray:
@@ -95,8 +103,10 @@ def _read_table(file: xarray.Dataset, name: str, path: netcdf.Path) -> np.ndarra
     return index_table(raw, size, base=1, missing=(0, SKIP), where=f"{path}: {TABLES[name]}")
 
 
-def _variable(name: str, variable: xarray.Variable) -> tuple[str, Any]:
-    ours, units = RENAMED.get(name, (name, _UNITS.get(name)))
+def _variable(
+    name: str, variable: xarray.Variable, renamed: Mapping[str, tuple[str, str]]
+) -> tuple[str, Any]:
+    ours, units = renamed.get(name, (name, _UNITS.get(name)))
     dims = [ELEMENTS.get(str(dim), dim) for dim in variable.dims]
     values = variable.values
     if name in SLOTS:
@@ -107,6 +117,18 @@ def _variable(name: str, variable: xarray.Variable) -> tuple[str, Any]:
     return ours, (tuple(dims), values, attrs)
 
 
-def _attributes(file: xarray.Dataset) -> dict[str, Any]:
-    plane = {"grid_geometry": 4} if str(file.attrs.get("on_a_sphere", "YES")).strip().upper() == "NO" else {}
-    return plane | file.attrs
+def _plane(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """What ICON's attributes say of a planar mesh; nothing of a spherical one."""
+    if _flag(attrs, "on_a_sphere", "YES"):
+        return {}
+    if not _flag(attrs, "is_periodic", "NO"):
+        return {"grid_geometry": PLANE}
+    return {
+        "grid_geometry": TORUS,
+        "domain_length": attrs.get("x_period") or np.inf,
+        "domain_height": attrs.get("y_period") or np.inf,
+    }
+
+
+def _flag(attrs: Mapping[str, Any], name: str, default: str) -> bool:
+    return str(attrs.get(name, default)).strip().upper() == "YES"

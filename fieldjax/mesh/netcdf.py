@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fieldjax.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ Path = str | os.PathLike[str]
 
 # How a file starts says what reads it: HDF5 (netCDF-4), and the classic formats.
 _ENGINES = {b"\x89HDF": "h5netcdf", b"CDF\x01": "scipy", b"CDF\x02": "scipy"}
+# What h5py writes as strings of any length.
+_TEXT = np.dtype("O", metadata={"vlen": str})
 _INSTALL = "pip install 'fieldjax[demo]'"
 
 
@@ -41,19 +45,37 @@ def read(path: Path) -> xarray.Dataset:
 
 
 def write(dataset: xarray.Dataset, path: Path) -> None:
-    """Writes a netCDF-4 file, no fill values added.
+    """Writes a netCDF-4 file that `read` gives back unchanged.
+
+    Not by `Dataset.to_netcdf`, which adds fill values and drops attributes of bounds.
 
     Raises:
-        ArgumentError: what writes it isn't installed.
+        ArgumentError: what writes it isn't installed, or netCDF has no type for a variable.
     """
-    encoding: dict[Any, Any] = {
-        name: {} if "_FillValue" in variable.attrs else {"_FillValue": None}
-        for name, variable in dataset.variables.items()
-    }
+    unfit = {str(name): v.dtype for name, v in dataset.variables.items() if v.dtype.kind not in "iufSUO"}
+    if unfit:
+        names = ", ".join(f"{name} ({dtype})" for name, dtype in unfit.items())
+        raise ArgumentError(f"{path} can't hold {names}", hints=["netCDF has numbers and text only: convert"])
     try:
-        dataset.to_netcdf(path, engine="h5netcdf", encoding=encoding)
+        from h5netcdf import File
+
+        with File(path, "w") as file:
+            file.dimensions = {str(dim): size for dim, size in dataset.sizes.items()}
+            file.attrs.update(dataset.attrs)
+            for name, variable in dataset.variables.items():
+                _write_variable(file, str(name), variable)
     except ImportError as error:
         raise _not_installed("h5netcdf", error) from error
+
+
+def _write_variable(file: Any, name: str, variable: xarray.Variable) -> None:
+    values = variable.values.astype(object) if variable.dtype.kind == "U" else variable.values
+    attrs = dict(variable.attrs)
+    fill = attrs.pop("_FillValue", None)
+    dtype = _TEXT if values.dtype == object else values.dtype
+    stored = file.create_variable(name, tuple(map(str, variable.dims)), dtype, fillvalue=fill)
+    stored[...] = values
+    stored.attrs.update(attrs)
 
 
 def require(dataset: xarray.Dataset, names: Iterable[str], path: Path, what: str) -> None:

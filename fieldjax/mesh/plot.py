@@ -58,6 +58,8 @@ def plot(
     drawn = collection(list(flat[seen]), array=values[seen], **({"edgecolor": "face"} | style))
     ax.add_collection(drawn)
     ax.set_aspect("equal")
+    if projection == "orthographic" and not is_planar(grid):
+        ax.set_axis_off()  # its coordinates mean nothing
     ax.autoscale_view()
     if colorbar:
         ax.figure.colorbar(drawn, ax=ax)
@@ -106,7 +108,8 @@ def _around_vertices(shape: Shape) -> np.ndarray:
     """(Vertex, V2C, 3): cell centres by their angle around the vertex."""
     cells = shape.grid.tables["V2C"]
     points = shape.cells[cells]
-    east, north = shape.surface.components(shape.vertices[:, None], points - shape.vertices[:, None])
+    here = shape.vertices[:, None]
+    east, north = shape.surface.components(here, shape.surface.step(here, points))
     angle = np.where(cells == SKIP, np.inf, np.arctan2(north, east))
     order = np.argsort(angle, axis=1)
     order = np.where(np.take_along_axis(cells, order, axis=1) == SKIP, order[:, :1], order)
@@ -121,7 +124,9 @@ def _project(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The polygons' corners on paper, (n, corners, 2), and which polygons are to be seen."""
     if is_planar(shape.grid):
-        return polygons[..., :2], np.ones(len(polygons), bool)
+        first = polygons[:, :1]
+        whole = first + shape.surface.step(first, polygons)  # not torn at the end of a period
+        return whole[..., :2], np.ones(len(polygons), bool)
     if projection == "orthographic":
         return _orthographic(polygons, *np.radians(view))
     if projection == "lonlat":

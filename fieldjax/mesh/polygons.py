@@ -15,7 +15,13 @@ from fieldjax.mesh.tables import SKIP, check_polygons, index_dtype
 
 
 def from_polygons(
-    vertices_of_cell: Any, vlon: Any, vlat: Any, *, radius: float = EARTH_RADIUS, source: str = "polygons"
+    vertices_of_cell: Any,
+    vlon: Any,
+    vlat: Any,
+    *,
+    centres: tuple[Any, Any] | None = None,
+    radius: float = EARTH_RADIUS,
+    source: str = "polygons",
 ) -> Grid:
     """A grid on the sphere, with all geometry.
 
@@ -23,6 +29,7 @@ def from_polygons(
         vertices_of_cell: (Cell, C2V) integers from 0, counterclockwise seen from above, -1 behind the last.
         vlon: the vertices' longitudes, radians.
         vlat: the vertices' latitudes, radians.
+        centres: the cells' longitudes and latitudes, radians; by default their vertices' centre of gravity.
         radius: metres.
         source: a name for errors and `repr`.
 
@@ -35,13 +42,12 @@ def from_polygons(
     """
     import xarray
 
-    radians = {"units": "radian"}
-    coordinates = {
-        "vlon": ("Vertex", np.asarray(vlon), radians),
-        "vlat": ("Vertex", np.asarray(vlat), radians),
-    }
-    geometry = xarray.Dataset(coordinates, attrs={"sphere_radius": radius})
-    tables = topology(np.asarray(vertices_of_cell), len(coordinates["vlon"][1]), source)
+    angles = {"vlon": ("Vertex", vlon), "vlat": ("Vertex", vlat)}
+    if centres is not None:
+        angles |= {"clon": ("Cell", centres[0]), "clat": ("Cell", centres[1])}
+    variables = {name: (dim, np.asarray(angle), {"units": "radian"}) for name, (dim, angle) in angles.items()}
+    geometry = xarray.Dataset(variables, attrs={"sphere_radius": radius})
+    tables = topology(np.asarray(vertices_of_cell), geometry.sizes["Vertex"], source)
     return complete(Grid(tables, geometry, source))
 
 

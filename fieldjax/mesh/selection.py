@@ -47,5 +47,5 @@ def _identity(tables: Mapping[str, np.ndarray], attrs: Mapping[object, object]) 
         return {}
     digest = sha1(str(attrs["uuidOfHGrid"]).encode())
     for name in sorted(tables):
-        digest.update(np.ascontiguousarray(tables[name]))
+        digest.update(tables[name].tobytes())
     return {"uuidOfHGrid": str(uuid.UUID(bytes=digest.digest()[:16], version=5))}

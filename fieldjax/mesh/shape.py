@@ -20,12 +20,22 @@ CARTESIAN = {
     Edge: "edge_middle_cartesian_{}",
     Vertex: "cartesian_{}_vertices",
 }
-PLANAR_GEOMETRIES = (2, 3, 4)  # ICON's grid_geometry: torus, channel, plane
+# ICON's grid_geometry, and the attributes that hold a plane's periods.
+TORUS, CHANNEL, PLANE = 2, 3, 4
+_PERIODS = {TORUS: ("domain_length", "domain_height"), CHANNEL: ("domain_length",), PLANE: ()}
 
 
 def is_planar(grid: Grid) -> bool:
     """Whether the grid says that it lies in a plane (ICON's `grid_geometry`)."""
-    return grid.geometry.attrs.get("grid_geometry") in PLANAR_GEOMETRIES
+    return grid.geometry.attrs.get("grid_geometry") in _PERIODS
+
+
+def periods(grid: Grid) -> tuple[float, float]:
+    """Of a planar grid along x and y, metres."""
+    names = _PERIODS[grid.geometry.attrs["grid_geometry"]]
+    known = [float(grid.geometry.attrs.get(name, np.inf)) for name in names]
+    x, y = [*known, np.inf, np.inf][:2]
+    return x, y
 
 
 def radius(grid: Grid) -> float:
@@ -43,7 +53,7 @@ class Shape:
     @cached_property
     def surface(self) -> Surface:
         """A sphere, or a plane where the file says so."""
-        return Plane() if is_planar(self.grid) else Sphere(radius(self.grid))
+        return Plane(periods(self.grid)) if is_planar(self.grid) else Sphere(radius(self.grid))
 
     @cached_property
     def vertices(self) -> np.ndarray:
@@ -63,7 +73,8 @@ class Shape:
     def edges(self) -> np.ndarray:
         """(Edge, 3): the edges' middles."""
         found = _points(self.grid, Edge)
-        return self.surface.middle(*self.ends) if found is None else found
+        start, _ = self.ends
+        return self.surface.onto(start + self.along / 2) if found is None else found
 
     @property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
@@ -76,8 +87,9 @@ class Shape:
         """(Cell, 3): surely inside a convex cell, which a circumcentre isn't."""
         corners = self.grid.tables["C2V"]
         there = (corners != SKIP)[..., None]
-        points = np.where(there, self.vertices[corners], 0.0).sum(axis=1) / there.sum(axis=1)
-        return self.surface.middle(points)
+        first = self.vertices[corners[:, 0]]
+        steps = np.where(there, self.surface.step(first[:, None], self.vertices[corners]), 0.0)
+        return self.surface.onto(first + steps.sum(axis=1) / there.sum(axis=1))
 
     def beside(self, side: int) -> np.ndarray:
         """(Edge, 3): the centre of the cell on that side, the edge's middle where there is none."""
@@ -87,30 +99,32 @@ class Shape:
     @cached_property
     def across(self) -> np.ndarray:
         """(Edge, 3): from the first cell's inside towards the second's, not normalised."""
-        inside = [
+        first, second = (
             np.where((cell == SKIP)[:, None], self.edges, self.centroids[cell])
             for cell in self.grid.tables["E2C"].T
-        ]
-        return inside[1] - inside[0]
+        )
+        return self.surface.step(first, second)
+
+    @cached_property
+    def along(self) -> np.ndarray:
+        """(Edge, 3): from v0 to v1, not normalised."""
+        return self.surface.step(*self.ends)
 
     @cached_property
     def system(self) -> np.ndarray:
         """(Edge,): +1 where the tangent points from v0 to v1: k × (v1 - v0) points from c0 to c1."""
-        start, end = self.ends
-        return np.where(
-            dot(np.cross(self.surface.up(self.edges), end - start), self.across) > 0, 1, -1
-        ).astype(np.int32)
-
-    @cached_property
-    def tangent(self) -> np.ndarray:
-        """(Edge, 3): t, of unit length."""
-        start, end = self.ends
-        return unit(self.system[:, None] * (end - start))
+        ahead = dot(np.cross(self.surface.up(self.edges), self.along), self.across) > 0
+        return np.where(ahead, 1, -1).astype(np.int32)
 
     @cached_property
     def normal(self) -> np.ndarray:
-        """(Edge, 3): n = k × t, of unit length."""
-        return unit(np.cross(self.surface.up(self.edges), self.tangent))
+        """(Edge, 3): n, along k × ±(v1 - v0), of unit length."""
+        return unit(self.system[:, None] * np.cross(self.surface.up(self.edges), self.along))
+
+    @cached_property
+    def tangent(self) -> np.ndarray:
+        """(Edge, 3): t = n × k, of unit length."""
+        return np.cross(self.normal, self.surface.up(self.edges))
 
     @cached_property
     def sectors(self) -> np.ndarray:

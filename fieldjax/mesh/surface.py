@@ -24,8 +24,12 @@ class Surface(Protocol):
         """The signed area of the triangle, positive where p, q, r run counterclockwise seen from above."""
         ...
 
-    def middle(self, *points: np.ndarray) -> np.ndarray:
-        """The centre of gravity of the points, brought back to the surface."""
+    def step(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """The vector from p to the nearest image of q: ``q - p`` but for the periods of a plane."""
+        ...
+
+    def onto(self, p: np.ndarray) -> np.ndarray:
+        """The point of the surface closest to p, which is a mean of points nearby."""
         ...
 
     def up(self, p: np.ndarray) -> np.ndarray:
@@ -59,9 +63,13 @@ class Sphere:
         above = dot(p, np.cross(q - p, r - p))
         return 2.0 * self.radius**2 * np.arctan2(above, below)
 
-    def middle(self, *points: np.ndarray) -> np.ndarray:
-        """The normalised sum; of two points, the middle of their arc."""
-        return unit(sum(points[1:], start=points[0]))
+    def step(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """The chord."""
+        return q - p
+
+    def onto(self, p: np.ndarray) -> np.ndarray:
+        """P normalised; for a mean of two points, the middle of their arc."""
+        return unit(p)
 
     def up(self, p: np.ndarray) -> np.ndarray:
         """The unit vector itself."""
@@ -76,19 +84,32 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Plane:
-    """The plane z = 0, without periods."""
+    """A plane of constant z, with periods along x and y, metres, infinite where there is none.
+
+    >>> torus = Plane((100.0, np.inf))
+    >>> float(torus.distance(np.array([1.0, 5.0, 0.0]), np.array([98.0, 5.0, 0.0])))
+    3.0
+    """
+
+    periods: tuple[float, float] = (np.inf, np.inf)
+
+    def step(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """To the nearest of all images of q."""
+        period = np.array([*self.periods, np.inf])
+        straight = q - p
+        return straight - np.where(np.isinf(period), 0.0, period) * np.round(straight / period)
+
+    def onto(self, p: np.ndarray) -> np.ndarray:
+        """P itself, which may lie one period away."""
+        return p
 
     def distance(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
         """The straight line."""
-        return np.linalg.norm(q - p, axis=-1)
+        return np.linalg.norm(self.step(p, q), axis=-1)
 
     def triangle_area(self, p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Half the cross product of two sides."""
-        return 0.5 * np.cross(q - p, r - p)[..., 2]
-
-    def middle(self, *points: np.ndarray) -> np.ndarray:
-        """The mean."""
-        return sum(points[1:], start=points[0]) / len(points)
+        return 0.5 * np.cross(self.step(p, q), self.step(p, r))[..., 2]
 
     def up(self, p: np.ndarray) -> np.ndarray:
         """Along z."""

@@ -16,6 +16,7 @@ from fieldjax.mesh import netcdf
 from fieldjax.mesh.geometry import complete
 from fieldjax.mesh.grid import Grid
 from fieldjax.mesh.polygons import topology
+from fieldjax.mesh.shape import PLANE
 from fieldjax.mesh.surface import EARTH_RADIUS
 from fieldjax.mesh.tables import SKIP, index_table
 
@@ -46,12 +47,28 @@ def open_ugrid(path: netcdf.Path, mesh: str | None = None, *, radius: float = EA
         FileNotFoundError: there is no such file.
         ArgumentError: it isn't a netCDF file, is truncated, or has no (or more than one) 2-D mesh topology.
         ConnectivityError: an index is out of range, or an edge has more than two faces.
+
+    >>> import os, tempfile, xarray
+    >>> attrs = {"cf_role": "mesh_topology", "topology_dimension": 2}
+    >>> attrs |= {"node_coordinates": "lon lat", "face_node_connectivity": "faces"}
+    >>> triangle = xarray.Dataset(
+    ...     {
+    ...         "mesh": ((), 0, attrs),
+    ...         "lon": ("node", [0.0, 9.0, 0.0], {"units": "degrees_east"}),
+    ...         "lat": ("node", [0.0, 0.0, 9.0], {"units": "degrees_north"}),
+    ...         "faces": (("face", "corner"), [[0, 1, 2]]),
+    ...     }
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     triangle.to_netcdf(os.path.join(folder, "mesh.nc"), engine="h5netcdf")
+    ...     open_ugrid(os.path.join(folder, "mesh.nc")).table("E2C").tolist()
+    [[0, -1], [0, -1], [0, -1]]
     """
     file = netcdf.read(path)
     reader = _Reader(file, _topology(file, mesh, path), path)
     tables = reader.tables()
     variables = reader.coordinates() | reader.data()
-    planar = {} if any(name in variables for name in ("vlon", "vlat")) else {"grid_geometry": 4}
+    planar = {} if any(name in variables for name in ("vlon", "vlat")) else {"grid_geometry": PLANE}
     attrs = {**file.attrs, "sphere_radius": radius} | planar
     return complete(Grid(tables, type(file)(variables, attrs=attrs), source=str(path)))
 
@@ -137,7 +154,7 @@ class _Reader:
         renamed = {theirs: ours for ours, theirs in self.elements.items()}
         described = {name for value in self.topology.attrs.values() for name in str(value).split()}
         return {
-            name: (
+            str(name): (
                 tuple(renamed.get(str(dim), dim) for dim in variable.dims),
                 variable.values,
                 variable.attrs,

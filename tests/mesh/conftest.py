@@ -33,7 +33,10 @@ def any_grid(request) -> Grid:
     return icosahedron() if request.param == "icosahedron" else request.getfixturevalue(request.param)
 
 
-@pytest.fixture(params=["icosahedron", "r2b1", "shuffled"])
+@pytest.fixture(params=["icosahedron", "bisected", "r2b1", "shuffled"])
 def global_grid(request) -> Grid:
     """Those that cover the sphere."""
-    return icosahedron() if request.param == "icosahedron" else request.getfixturevalue(request.param)
+    levels = {"icosahedron": 0, "bisected": 2}
+    if request.param in levels:
+        return icosahedron(levels[request.param])
+    return request.getfixturevalue(request.param)

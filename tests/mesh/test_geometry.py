@@ -1,15 +1,18 @@
 """Every geometric quantity, held to an identity."""
 
+import grid_generator
 import numpy as np
 import pytest
+import xarray
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldjax.errors import ArgumentError
 from fieldjax.mesh import Grid, complete, cut, from_polygons, icosahedral_grid, icosahedron
 from fieldjax.mesh.geometry import formulas
+from fieldjax.mesh.icon import TABLES
 from fieldjax.mesh.names import Cell, Edge, Vertex
-from fieldjax.mesh.shape import Shape
+from fieldjax.mesh.shape import CARTESIAN, Shape
 from fieldjax.mesh.surface import EARTH_RADIUS, Plane, Sphere, dot, from_lonlat, to_lonlat, unit
 
 SPHERE = 4 * np.pi * EARTH_RADIUS**2
@@ -54,6 +57,29 @@ def test_sizes_of_root_and_level(root, level):
     sizes = icosahedral_grid(root, level).sizes
     n = root**2 * 4**level
     assert (sizes[Cell], sizes[Edge], sizes[Vertex]) == (20 * n, 30 * n, 10 * n + 2)
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_a_bisected_icosahedron_is_the_unrelaxed_grid(level):
+    ours = icosahedron(level)
+    theirs = icosahedral_grid(1, level, optimize_global=False)
+    assert ours.sizes == theirs.sizes
+    for name in ("cell_area", "dual_area", "edge_length", "dual_edge_length"):
+        assert np.allclose(np.sort(ours[name]), np.sort(theirs[name])), name
+    assert (ours["edge_system_orientation"] == 1).all()
+
+
+def test_levels_below_zero_are_refused():
+    with pytest.raises(ArgumentError, match="the level must be at least 0, got -1"):
+        icosahedron(-1)
+    with pytest.raises(ArgumentError, match="R0B1: the root must be at least 1"):
+        icosahedral_grid(0, 1)
+
+
+def test_edges_and_dual_edges_are_perpendicular(global_grid):
+    shape = Shape(global_grid)
+    c0, c1 = global_grid.table("E2C").T
+    assert np.allclose(dot(unit(shape.cells[c1] - shape.cells[c0]), shape.tangent), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["cell_area", "dual_area"])
@@ -267,9 +293,41 @@ def test_plane():
     plane, (p, q, r) = Plane(), np.array([[0.0, 0, 0], [3.0, 0, 0], [0.0, 4.0, 0]])
     assert plane.distance(q, r) == 5
     assert plane.triangle_area(p, q, r) == 6
-    assert plane.middle(p, q).tolist() == [1.5, 0, 0]
+    assert plane.onto(p).tolist() == [0, 0, 0]
     assert plane.up(p).tolist() == [0, 0, 1]
     assert plane.components(p, q) == (3, 0)
+
+
+def torus():
+    """A torus of equilateral triangles, made by the generator, and what it says of the geometry."""
+    made = grid_generator.generate_grid(grid_generator.TorusGridSpec(nx=6, ny=4, edge_length=100.0))
+    tables = {name: made.connectivity[variable] for name, (variable, _) in TABLES.items()}
+    points = {Cell: made.cell_center_xyz, Edge: made.edge_center_xyz, Vertex: made.vertices}
+    coordinates = {
+        CARTESIAN[dim].format(axis): (dim.value, xyz[:, i])
+        for dim, xyz in points.items()
+        for i, axis in enumerate("xyz")
+    }
+    return Grid(tables, xarray.Dataset(coordinates, attrs=made.metadata)), made.geometry
+
+
+def test_a_torus_has_no_seam():
+    grid, expected = torus()
+    whole = complete(grid)
+    assert grid.sizes[Cell] - grid.sizes[Edge] + grid.sizes[Vertex] == 0
+    for name in set(whole) & set(expected):
+        assert np.allclose(whole[name], expected[name]), name
+    bare = Grid(grid.tables, grid.geometry[[name for name in grid if name.endswith("vertices")]])
+    for name in ("cell_area", "dual_area", "dual_edge_length", "orientation_of_normal"):
+        assert np.allclose(complete(bare)[name], expected[name]), name
+    assert "clon" not in whole
+
+
+def test_a_channel_has_periods_along_x_only():
+    grid, _ = torus()
+    channel = Grid(grid.tables, grid.geometry.assign_attrs(grid_geometry=3))
+    assert Shape(channel).surface == Plane((600.0, np.inf))
+    assert Shape(Grid(grid.tables, grid.geometry.assign_attrs(grid_geometry=4))).surface == Plane()
 
 
 def test_cut_of_a_cut(limited):

@@ -5,7 +5,7 @@ import pytest
 import xarray
 
 from fieldjax.errors import ArgumentError, ConnectivityError
-from fieldjax.mesh import cut, icosahedron, open_icon, renumber, write_icon
+from fieldjax.mesh import Grid, cut, icosahedron, open_icon, renumber, write_icon
 from fieldjax.mesh.icon import TABLES
 from fieldjax.mesh.names import LOCAL, Cell
 
@@ -92,7 +92,10 @@ def test_unknown_variables_are_kept_as_they_are(file, tmp_path):
     dataset["clon_vertices"] = (("cell", "nv"), np.zeros((320, 3)), {"units": "radian"})
     dataset["child_cell_index"] = (("no", "cell"), np.zeros((4, 320), np.int32))
     dataset["cell_elevation"] = ("cell", np.arange(320.0), {"units": "m", "_FillValue": np.float64(-9.0)})
-    dataset["title"] = ((), np.int32(3))
+    dataset["version"] = ((), np.int32(3))
+    dataset["zone_names"] = ("cell_grf", np.array([f"zone {i}" for i in range(14)], object))
+    dataset["clat"].attrs["bounds"] = "clat_vertices"
+    dataset["clat_vertices"] = (("cell", "nv"), np.ones((320, 3)), {"units": "radian"})
     grid = open_icon(stored(dataset, path))
     assert grid.variable("clon_vertices").dims == ("Cell", "nv")
     assert grid.variable("child_cell_index").dims == ("no", "Cell")
@@ -131,7 +134,7 @@ def test_a_missing_dimension_is_named(file):
 
 def test_a_table_of_another_shape_is_refused(file):
     dataset, path = file
-    with pytest.raises(ArgumentError, match="edge_of_cell is .*'nv': 2.*an ICON file has .*'nv': 3"):
+    with pytest.raises(ArgumentError, match=r"edge_of_cell is .*'nv': 2.*an ICON file has .*'nv': 3"):
         open_icon(stored(dataset.isel(nv=slice(2)), path))
 
 
@@ -148,7 +151,7 @@ def test_an_index_out_of_range_is_named_with_file_variable_and_row(file, index):
 def test_a_table_of_floats_is_refused(file):
     dataset, path = file
     dataset["edge_of_cell"] = dataset["edge_of_cell"].astype(float)
-    with pytest.raises(ConnectivityError, match="grid.nc: edge_of_cell holds float64"):
+    with pytest.raises(ConnectivityError, match=r"grid\.nc: edge_of_cell holds float64"):
         open_icon(stored(dataset, path))
 
 
@@ -197,6 +200,12 @@ def test_only_triangles_are_written(tmp_path):
     square = from_polygons([[0, 1, 2, 3]], [0.0, 0.1, 0.1, 0.0], [0.0, 0.0, 0.1, 0.1])
     with pytest.raises(ArgumentError, match="C2E has 4 slots, ICON's files have 3"):
         write_icon(square, tmp_path / "grid.nc")
+
+
+def test_what_netcdf_has_no_type_for_is_named(r2b1, tmp_path):
+    with_mask = Grid(r2b1.tables, r2b1.geometry.assign(mask=("Cell", r2b1["clat"] > 0)))
+    with pytest.raises(ArgumentError, match=r"grid\.nc can't hold mask \(bool\)"):
+        write_icon(with_mask, tmp_path / "grid.nc")
 
 
 def test_a_grid_that_was_cut_or_renumbered_has_another_identity(r2b1):

@@ -89,6 +89,13 @@ def test_a_plane():
     assert len(drawn.get_paths()) == 20
 
 
+def test_a_torus_is_drawn_without_a_tear():
+    grid = icosahedron()
+    attrs = {"grid_geometry": 2, "domain_length": 1.2, "domain_height": 1.2}
+    flat = type(grid)(grid.tables, grid.geometry.drop_vars(["clon", "clat"]).assign_attrs(attrs))
+    assert np.ptp(corners(plot(np.arange(20.0), flat)), axis=1).max() <= 1.2
+
+
 def test_what_cannot_be_drawn_is_said(r2b1):
     with pytest.raises(ArgumentError, match="can't be drawn") as caught:
         plot(as_field(domain({Cell: 320, K: 2}), np.zeros((320, 2))), r2b1)

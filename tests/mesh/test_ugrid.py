@@ -79,7 +79,7 @@ def test_floating_point_tables_with_nan(stored, expected):
     data["faces"] = (("face", "corner"), np.where(FACES == -1, np.nan, FACES))
     assert_same(open_ugrid(stored(data)), expected)
     data["faces"] = data["faces"] + 0.5
-    with pytest.raises(ConnectivityError, match="mesh.nc: faces holds float64"):
+    with pytest.raises(ConnectivityError, match=r"mesh\.nc: faces holds float64"):
         open_ugrid(stored(data))
 
 
@@ -88,7 +88,7 @@ def test_coordinates_the_other_way_round(stored, expected):
 
 
 def test_edges_keep_the_numbers_of_the_file(stored, expected):
-    given = expected.table("E2V")[::-1, ::-1]
+    given = expected.table("E2V")[::-1, ::-1].copy()
     data = dataset(edge_node_connectivity="edges", edge_dimension="edge")
     data["edges"] = (("edge", "two"), given, {"start_index": 0})
     data["flux"] = ("edge", np.arange(len(given)))
@@ -100,7 +100,7 @@ def test_edges_keep_the_numbers_of_the_file(stored, expected):
         grid.table("C2E"), np.where(FACES == -1, -1, len(given) - 1 - expected.table("C2E"))
     )
     data["edges"][0] = [0, 4]
-    with pytest.raises(ConnectivityError, match="1 sides of faces are not among the edges|2 sides"):
+    with pytest.raises(ConnectivityError, match="1 sides of faces are not among the edges"):
         open_ugrid(stored(data))
 
 
@@ -170,7 +170,7 @@ def test_what_is_missing_is_named(stored):
         open_ugrid(stored(data))
     data = dataset(start=1, fill=0)
     data["faces"][1, 2] = 8
-    with pytest.raises(ConnectivityError, match="mesh.nc: faces, row 2, slot 3: index 8 is out of range"):
+    with pytest.raises(ConnectivityError, match=r"mesh\.nc: faces, row 2, slot 3: index 8 is out of range"):
         open_ugrid(stored(data))
 
 

@@ -23,7 +23,7 @@ class Bounds:
 
 
 def bounds_of(entries: np.ndarray, skip_value: int | None) -> Bounds:
-    """The bounds of a table or of a part of one.
+    """The bounds of a table, or of a part of one, whose valid entries aren't negative.
 
     >>> bounds_of(np.array([[4, -1], [7, 5]]), -1)
     Bounds(size=4, valid=3, minimum=4, maximum=7)
@@ -34,6 +34,10 @@ def bounds_of(entries: np.ndarray, skip_value: int | None) -> Bounds:
         return Bounds(entries.size, 0, 0, -1)
     if mask is None or valid == entries.size:
         return Bounds(entries.size, valid, int(entries.min()), int(entries.max()))
+    if skip_value is not None and skip_value < 0:
+        # As an unsigned number a negative skip is larger than any index: no temporaries, no masks.
+        unsigned = entries.view(f"u{entries.dtype.itemsize}")
+        return Bounds(entries.size, valid, int(unsigned.min()), int(entries.max()))
     limits = np.iinfo(entries.dtype)
     minimum = int(np.where(mask, entries, limits.max).min())
     maximum = int(np.where(mask, entries, limits.min).max())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from fieldjax.connectivity import TableQuestions
 from fieldjax.domain import Dimension, DimensionKind, Domain, UnitRange, canonical_dims
-from fieldjax.errors import DimensionError
+from fieldjax.errors import DimensionError, NarrowingError
 from fieldjax.ir.evaluation import At, Slots
 from fieldjax.ir.graph import Mask, Node, Value
 from fieldjax.ir.indexing import gather, scatter
@@ -83,12 +84,10 @@ class Gather(Linear):
     ) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
-        ranges = {}
+        held, ranges = field_domain(places[0]), {}
         for place, slot in zip(places[1:], self.slots, strict=True):
             table = table_of(place)
-            part = table.domain if slot is None else at_slot(table.domain, slot)
-            asked = part & box.restrict(tuple(d for d in box.dims if d in part.dims))
-            ranges[table.codomain] = table.image(asked)
+            ranges[table.codomain] = _read_range(table, at_slot(table.domain, slot), held, box)
         dims = node.inputs[0].dims
         field = Domain(dims=dims, ranges=tuple(ranges[d] if d in ranges else box.range_of(d) for d in dims))
         return (field, *(None for _ in places[1:]))
@@ -102,6 +101,21 @@ class Gather(Linear):
     def __str__(self) -> str:
         chosen = "".join(f"[{s}]" for s in self.slots if s is not None)
         return f"gather{chosen}{' zero' if self.zero_skips else ''}"
+
+
+def _read_range(table: TableQuestions, part: Domain, held: Domain, box: Domain) -> UnitRange:
+    """What is needed of a field that lives on `held` to read `part` of a table on `box`.
+
+    All of it where all that can be read is read: meshes that differ in what their neighbours happen not to
+    reach then share a plan.
+    """
+    asked = part & box.restrict(part.dims)
+    span = held.range_of(table.codomain)
+    if span.is_finite():
+        with suppress(NarrowingError):
+            if table.inverse_image(span, part) == asked:
+                return span
+    return table.image(asked)
 
 
 @dataclass(frozen=True)

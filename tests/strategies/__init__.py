@@ -1,0 +1,29 @@
+"""Random meshes, fields and expressions, with an independent meaning for each: what property tests draw from."""
+
+from tests.strategies.cases import Case, cases, field_domains, parts_of
+from tests.strategies.expressions import FORMS, Expression, Form, expressions
+from tests.strategies.meshes import OFFSETS, Table, World, entries, numbers, spans, tables, worlds
+from tests.strategies.naive import Broken, Element, Naive, NaiveTable
+
+__all__ = [
+    "FORMS",
+    "OFFSETS",
+    "Broken",
+    "Case",
+    "Element",
+    "Expression",
+    "Form",
+    "Naive",
+    "NaiveTable",
+    "Table",
+    "World",
+    "cases",
+    "entries",
+    "expressions",
+    "field_domains",
+    "numbers",
+    "parts_of",
+    "spans",
+    "tables",
+    "worlds",
+]
