@@ -28,10 +28,10 @@ def missing(field: Field) -> np.ndarray:
             dims.remove(local)
         if not set(dims) <= set(field.dims):
             continue
-        within = table.domain.restrict(dims)
-        absent = absent[within.slices_of(field.domain.restrict(dims))]
-        order = sorted(range(len(dims)), key=lambda n: field.dims.index(dims[n]))
-        found |= absent.transpose(order)[tuple(slice(None) if d in dims else None for d in field.dims)]
+        order = [dims.index(d) for d in field.dims if d in dims]
+        own = field.domain.restrict(dims)
+        absent = absent.transpose(order)[table.domain.restrict(dims).broadcast(own.dims).slices_of(own)]
+        found |= absent[tuple(slice(None) if d in dims else None for d in field.dims)]
     return found
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fieldjax.connectivity import TableQuestions
-from fieldjax.domain import Domain
+from fieldjax.domain import Dimension, Domain, UnitRange
 from fieldjax.errors import DomainError, NarrowingError
 from fieldjax.ir.graph import Graph, Node, Value
-from fieldjax.ir.operation import Place
+from fieldjax.ir.operation import Place, Roots
 from fieldjax.ir.operations.gather import Gather
 from fieldjax.ir.operations.reduction import Reduce
 from fieldjax.ir.plan import Plan, PlanKey, TablePlan
@@ -68,19 +68,49 @@ def _backward(
     wanted: Sequence[Domain | None],
 ) -> dict[Value, list[Domain]]:
     demands: dict[Value, list[Domain]] = {}
+    roots: dict[Value, dict[Dimension, UnitRange]] = {}
     for value, domain in zip(graph.outputs, wanted, strict=True):
-        add_box(demands, value, _output_domain(value, domain, available, poisoned))
+        found = _output_domain(value, domain, available, poisoned)
+        add_box(demands, value, found)
+        _widen(roots, value, dict(zip(found.dims, found.ranges, strict=True)))
+    inputs = set(graph.inputs)
     for node in reversed(graph.nodes):
         results = node.results()
-        if results[0] in graph.inputs:
+        if results[0] in inputs:
             _check_input(results[0], demands.get(results[0], ()), available)
-            continue
-        for boxes in _requests(node, demands):
-            asked = node.operation.demand(node, boxes, [available[v] for v in node.inputs])
-            for value, box in zip(node.inputs, asked, strict=True):
-                if box is not None:
-                    add_box(demands, value, box)
+        else:
+            _ask_inputs(node, demands, roots, [available[v] for v in node.inputs])
     return demands
+
+
+def _ask_inputs(
+    node: Node,
+    demands: dict[Value, list[Domain]],
+    roots: dict[Value, dict[Dimension, UnitRange]],
+    places: Sequence[Place],
+) -> None:
+    """Adds what a node needs of its inputs to their demands."""
+    wide: dict[Value, dict[Dimension, UnitRange]] = {}
+    for value in node.results():
+        _widen(wide, node.results()[0], roots.get(value, {}))
+    own = wide[node.results()[0]]
+    for wanted in _requests(node, demands):
+        settled = node.operation.settle(node, wanted, places, own)
+        for value, before, box in zip(node.results(), wanted, settled, strict=True):
+            if box is not None and box != before:
+                demands[value] = [box]
+        for value, box in zip(node.inputs, node.operation.demand(node, settled, places), strict=True):
+            if box is not None:
+                add_box(demands, value, box)
+    if any(v in demands for v in node.results()):
+        for value, extent in zip(node.inputs, node.operation.roots_of_inputs(node, own), strict=True):
+            _widen(roots, value, extent)
+
+
+def _widen(roots: dict[Value, dict[Dimension, UnitRange]], value: Value, extent: Roots) -> None:
+    known = roots.setdefault(value, {})
+    for dim, span in extent.items():
+        known[dim] = known[dim].hull(span) if dim in known else span
 
 
 def _requests(node: Node, demands: Mapping[Value, list[Domain]]) -> list[list[Domain | None]]:

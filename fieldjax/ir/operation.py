@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fieldjax.connectivity import TableQuestions
-from fieldjax.domain import Domain
+from fieldjax.domain import Dimension, Domain, UnitRange
 from fieldjax.dtypes import is_floating
 from fieldjax.errors import UnsupportedError
 from fieldjax.ir.graph import Mask, Node, Value
@@ -15,6 +15,9 @@ from fieldjax.ir.types import FieldType, Type
 
 if TYPE_CHECKING:
     from fieldjax.ir.evaluation import At, Slots
+
+Roots = Mapping[Dimension, UnitRange]
+"""Along each dimension, the extent of the outputs (or assignments) that something is computed for."""
 
 Place = Domain | TableQuestions
 """What inference knows of an input: where a field lives, or whom to ask about a table."""
@@ -57,6 +60,19 @@ class Operation(abc.ABC):
         self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
     ) -> tuple[Domain | None, ...]:
         """What each input must provide for the results on `wanted` (None: that result isn't wanted)."""
+
+    def settle(
+        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place], roots: Roots
+    ) -> Sequence[Domain | None]:
+        """What is computed where `wanted` is asked for by outputs that extend over `roots`.
+
+        By default just that. A scan computes the column of the outputs, whatever part of it is read.
+        """
+        return wanted
+
+    def roots_of_inputs(self, node: Node, roots: Roots) -> Sequence[Roots]:
+        """The extent of the outputs that each input is computed for: by default that of the results."""
+        return [roots] * len(node.inputs)
 
     @abc.abstractmethod
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:

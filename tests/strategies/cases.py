@@ -102,6 +102,9 @@ class Case:
         reads = [e.reads for part in (*computing, top) for _, e in part.elements()]
         return frozenset().union(*reads)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # hypothesis asks for this first
+        printer.text(repr(self))
+
     def __repr__(self) -> str:
         tables = [
             f"{n}: {dict(t.naive.spans)} -> {self.world.spans[t.naive.codomain]}, skip {t.naive.skip}\n{t.naive.entries}"

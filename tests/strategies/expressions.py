@@ -63,6 +63,9 @@ class Expression:
         """By the naive reference."""
         return _meant(self, dict(inputs), world)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # hypothesis asks for this first
+        printer.text(repr(self))
+
     def __repr__(self) -> str:
         below = ", ".join(map(repr, self.operands))
         return self.form.show(self, below)
