@@ -15,8 +15,9 @@ from fieldjax.connectivity import (
     is_table,
     resolve,
 )
-from fieldjax.domain import NamedIndex, Shift
+from fieldjax.domain import Domain, DomainUnion, NamedIndex, Shift
 from fieldjax.dtypes import as_dtype
+from fieldjax.embedded.index_offset import IndexOffset
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
 from fieldjax.ir.arrays import NumpyArrays
 from fieldjax.ir.build import adopt_masks, literal
@@ -25,7 +26,9 @@ from fieldjax.ir.graph import Graph, Value
 from fieldjax.ir.inference import infer
 from fieldjax.ir.jax_arrays import JaxArrays
 from fieldjax.ir.operation import Operation, record
+from fieldjax.ir.operations.concat import ConcatWhere, boxes_of
 from fieldjax.ir.operations.gather import Gather
+from fieldjax.ir.operations.indexed import IndexedShift
 from fieldjax.ir.operations.layout import Broadcast
 from fieldjax.ir.operations.layout import Shift as ShiftOperation
 from fieldjax.ir.operations.pointwise import Cast, Pointwise
@@ -71,6 +74,8 @@ def shifted(field: Field, offset: Any) -> Field:
         return apply(ShiftOperation(offset.codomain, offset.index_offset, offset.dimension), field)
     if is_table(offset):
         return premapped(field, (offset,))
+    if isinstance(offset, IndexOffset):
+        return apply(IndexedShift(offset.dimension), field, offset.indices)
     if isinstance(offset, FieldOffset):
         return shifted(field, as_provider()[offset])
     if isinstance(offset, SlotOffset):
@@ -89,6 +94,13 @@ def premapped(field: Field, connectivities: Sequence[Any]) -> Field:
         if not is_table(other):
             field = shifted(field, other)
     return apply(Gather((None,) * len(tables)), field, *tables) if tables else field
+
+
+def concat_where(condition: Domain | DomainUnion, inside: Any, outside: Any) -> Field:
+    """`inside` where the position lies in the condition, `outside` elsewhere."""
+    for box in boxes_of(condition):
+        outside = apply(ConcatWhere(box), inside, outside)
+    return outside
 
 
 def reduce(kind: str, field: Field, axis: Any) -> Field:
@@ -154,7 +166,7 @@ def _graph(
     values: tuple[Value, ...] = tuple(
         record(k.operation)[0] if isinstance(k, _Constant) else next(pending) for k in key
     )
-    if isinstance(operation, Pointwise):
+    if operation.joins:
         values = adopt_masks(values)
     return Graph((*leaves, *masked_by), record(operation, *values))
 

@@ -26,12 +26,12 @@ Leaf = Any
 class LeafType(NamedTuple):
     """What recording knows of a leaf.
 
-    `masks` are (position among the call's tables, slot): those along dimensions that the field still has.
+    `masks` are (position among the call's tables, slot, moved): those along dimensions that the field still has.
     Of a field that was read at one slot, missing elements are for people to see; arithmetic takes their values.
     """
 
     type: Type
-    masks: tuple[tuple[int, int | None], ...] = ()
+    masks: tuple[tuple[int, int | None, bool], ...] = ()
 
 
 def is_scalar(x: Any) -> bool:
@@ -58,7 +58,7 @@ def table_type(table: Table) -> TableType:
 def leaf_type(leaf: Leaf, tables: list[Table]) -> LeafType:
     """The type of a leaf; the tables of a field's masks are added to `tables`."""
     if isinstance(leaf, Field):
-        masks = tuple((_position(m.connectivity, tables), m.slot) for m in leaf.masks if m.slot is None)
+        masks = tuple((_position(m.connectivity, tables), m.slot, m.moved) for m in leaf.masks if m.slot is None)
         return LeafType(FieldType(leaf.dims, leaf.dtype), masks)
     if is_table(leaf):
         return LeafType(table_type(leaf))
@@ -82,7 +82,7 @@ def parameters(types: Sequence[LeafType], tables: Sequence[TableType]) -> tuple[
     """Inputs for leaves of `types`, and for the tables that their masks name."""
     masked_by = [parameter(f"table{n}", t) for n, t in enumerate(tables)]
     leaves = [
-        parameter(f"arg{n}", t.type, [Mask(masked_by[p], slot) for p, slot in t.masks])
+        parameter(f"arg{n}", t.type, [Mask(masked_by[p], slot, moved) for p, slot, moved in t.masks])
         for n, t in enumerate(types)
     ]
     return leaves, masked_by
@@ -118,7 +118,7 @@ def _data(leaf: Leaf) -> Any:
 def masks_of(value: Value, plan: Plan, bound: dict[Value, Table]) -> tuple[FieldMask, ...]:
     """The masks of a result on the tables of this call; tables without skips mask nothing."""
     return tuple(
-        FieldMask.of(bound[m.table], m.slot)
+        FieldMask.of(bound[m.table], m.slot, m.moved)
         for m in value.masks
         if plan.facts(m.table).has_skips or m.slot is None and m.local is not None
     )

@@ -16,11 +16,13 @@ class FieldMask:
 
     identity: Structure | TableView
     slot: int | None
+    moved: bool = False
+    """Whether the rows were read elsewhere since (only where the table has no skips)."""
 
     @staticmethod
-    def of(table: Table, slot: int | None) -> FieldMask:
+    def of(table: Table, slot: int | None, moved: bool = False) -> FieldMask:
         """The mask of a table of this call."""
-        return FieldMask(identity_of(table), slot)
+        return FieldMask(identity_of(table), slot, moved)
 
     @property
     def connectivity(self) -> Table:

@@ -17,7 +17,7 @@ def missing(field: Field) -> np.ndarray:
     found = np.zeros(field.shape, bool)
     for mask in field.masks:
         table = mask.connectivity
-        if table.skip_value is None:
+        if table.skip_value is None or mask.moved:
             continue
         absent = table.asnumpy() == table.skip_value
         dims = list(table.domain.dims)

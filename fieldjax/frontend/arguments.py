@@ -21,10 +21,10 @@ from fieldjax.errors import ArgumentError, user_location
 
 
 class FieldSpec(NamedTuple):
-    """A field without its array; masks are (position among the tables, local slot)."""
+    """A field without its array; masks are (position among the tables, local slot, moved)."""
 
     domain: Domain
-    masks: tuple[tuple[int, int | None], ...]
+    masks: tuple[tuple[int, int | None, bool], ...]
 
 
 class ArraySpec(NamedTuple):
@@ -159,7 +159,7 @@ class _Taken:
         return _static(x)
 
     def _field(self, field: Field) -> FieldSpec:
-        masks = tuple((self.slot(m.connectivity), m.slot) for m in field.masks)
+        masks = tuple((self.slot(m.connectivity), m.slot, m.moved) for m in field.masks)
         self.fields.append(field)
         self._array(field.ndarray)
         return FieldSpec(field.domain, masks)
@@ -242,7 +242,7 @@ def rebuilt(
 
     def one(spec: Spec) -> Any:
         if isinstance(spec, FieldSpec):
-            masks = tuple(FieldMask(views[s], local) for s, local in spec.masks)
+            masks = tuple(FieldMask(views[s], *rest) for s, *rest in spec.masks)
             fields.append(Field._trusted(next(pending), spec.domain, masks, state))
             return fields[-1]
         if isinstance(spec, ArraySpec):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fieldjax.domain import Dimension
+from fieldjax.connectivity import FieldOffset
+from fieldjax.domain import Dimension, Domain, DomainUnion
 from fieldjax.dtypes import as_dtype
 from fieldjax.embedded import eager
 from fieldjax.embedded.field import Field
+from fieldjax.embedded.index_offset import IndexOffset
 from fieldjax.embedded.leaves import is_scalar
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend import traced
 from fieldjax.frontend.traced import TracedField, is_traced
+from fieldjax.ir.operations.concat import ConcatWhere, boxes_of
 from fieldjax.ir.operations.functions import FUNCTIONS
 from fieldjax.ir.operations.layout import Broadcast
 from fieldjax.ir.operations.pointwise import Cast
@@ -108,20 +111,58 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     What isn't chosen contributes nothing, to values or derivatives.
     """
     if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
-        return _where_leaves(condition, a, b)
+        return _leaf_by_leaf(where, condition, a, b)
     return pointwise("where", condition, a, b)
 
 
-def _where_leaves(condition: Any, a: Any, b: Any) -> Any:
+def _leaf_by_leaf(choose: Callable[..., Any], condition: Any, a: Any, b: Any) -> Any:
     like = a if isinstance(a, (tuple, list)) else b
     parts_a = a if isinstance(a, (tuple, list)) else [a] * len(like)
     parts_b = b if isinstance(b, (tuple, list)) else [b] * len(like)
     if len(parts_a) != len(parts_b):
         raise ArgumentError(
-            f"where chooses between {len(parts_a)} and {len(parts_b)} values", location=user_location()
+            f"{choose.__name__} chooses between {len(parts_a)} and {len(parts_b)} values", location=user_location()
         )
-    chosen = [where(condition, x, y) for x, y in zip(parts_a, parts_b, strict=True)]
+    chosen = [choose(condition, x, y) for x, y in zip(parts_a, parts_b, strict=True)]
     return type(like)(*chosen) if hasattr(like, "_fields") else type(like)(chosen)
+
+
+def concat_where(condition: Domain | DomainUnion, a: Any, b: Any) -> Any:
+    """`a` at the positions of `condition` and `b` elsewhere; containers leaf by leaf.
+
+    Conditions are written with dimensions: `K == 0`, `(Edge >= 2) & (Edge < 9)`, `(K == 0) | (K > 7)`,
+    `K != 3`. Neither field is computed where it isn't used, and each need exist only where it is.
+
+    Raises ArgumentError where the condition is a field: `where` chooses by value.
+    """
+    if not isinstance(condition, (Domain, DomainUnion)):
+        raise ArgumentError(
+            f"concat_where chooses by position, not by {type(condition).__name__}",
+            location=user_location(),
+            hints=["write a condition on a dimension (`K == 0`), or choose by value with `where`"],
+        )
+    if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
+        return _leaf_by_leaf(concat_where, condition, a, b)
+    if not is_traced(a, b):
+        return eager.concat_where(condition, a, b)
+    for box in boxes_of(condition):
+        b = traced.apply(ConcatWhere(box), a, b)
+    return b
+
+
+def as_offset(offset: FieldOffset, indices: Any) -> IndexOffset:
+    """An offset whose distance differs from element to element: `f(as_offset(Koff, indices))`.
+
+    `result[..., k] = f[..., k + indices[..., k]]` along the offset's dimension. The result lives where both
+    fields do. Raises ArgumentError where the offset isn't Cartesian.
+    """
+    if not (isinstance(offset, FieldOffset) and offset.is_cartesian):
+        raise ArgumentError(
+            f"as_offset takes a Cartesian offset, not {offset!r}",
+            location=user_location(),
+            hints=['make one: `FieldOffset("Koff", source=K, target=(K,))`'],
+        )
+    return IndexOffset(offset.source, indices)
 
 
 def broadcast(x: Any, dims: Sequence[Dimension]) -> Any:

@@ -46,8 +46,8 @@ def take_apart(
 def _spec(x: Any, slots: dict[TableView, int], arrays: list[Any]) -> Spec:
     if isinstance(x, Field):
         arrays.append(x.ndarray)
-        masks = ((m.identity, m.slot) for m in x.masks)
-        return FieldSpec(x.domain, tuple((slots[i], s) for i, s in masks if i in slots))
+        masks = ((m.identity, m.slot, m.moved) for m in x.masks)
+        return FieldSpec(x.domain, tuple((slots[i], *rest) for i, *rest in masks if i in slots))
     if isinstance(x, TableView) and x in slots:
         return TableSpec(slots[x])
     if isinstance(x, MeshView):
@@ -69,7 +69,7 @@ def hand_back(
 
     def one(spec: Spec) -> Any:
         if isinstance(spec, FieldSpec):
-            masks = tuple(FieldMask(identity_of(tables[n]), slot) for n, slot in spec.masks)
+            masks = tuple(FieldMask(identity_of(tables[n]), *rest) for n, *rest in spec.masks)
             return Field._trusted(next(pending), spec.domain, masks, state)
         if isinstance(spec, ArraySpec):
             return next(pending)

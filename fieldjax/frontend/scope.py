@@ -58,7 +58,7 @@ class Scope:
         return value
 
     def _captured(self, kind: LeafType, tables: Sequence[Value], number: int) -> Value:
-        masks = [Mask(tables[position], slot) for position, slot in kind.masks]
+        masks = [Mask(tables[position], slot, moved) for position, slot, moved in kind.masks]
         return parameter(f"captured{number}", kind.type, masks)
 
     def adopt(self, other: Scope) -> None:

@@ -11,13 +11,15 @@ from fieldjax.connectivity import CartesianConnectivity, FieldOffset, SlotOffset
 from fieldjax.domain import Dimension, NamedIndex, Shift
 from fieldjax.dtypes import as_dtype
 from fieldjax.embedded.field import Field
+from fieldjax.embedded.index_offset import IndexOffset
 from fieldjax.embedded.leaves import is_scalar
 from fieldjax.errors import ArgumentError, FieldjaxError, TracingError, user_location
 from fieldjax.frontend.scope import Scope
-from fieldjax.ir.build import Expression, pointwise
+from fieldjax.ir.build import Expression, adopt_masks, pointwise
 from fieldjax.ir.graph import Value
 from fieldjax.ir.operation import Operation, record
 from fieldjax.ir.operations.gather import Gather
+from fieldjax.ir.operations.indexed import IndexedShift
 from fieldjax.ir.operations.layout import Shift as ShiftOperation
 from fieldjax.ir.operations.pointwise import Cast
 from fieldjax.ir.operations.slots import AtSlot
@@ -114,6 +116,8 @@ class TracedField(Expression):
             return self._record(ShiftOperation(offset.codomain, offset.index_offset, offset.dimension))
         if isinstance(offset, CartesianConnectivity):
             return self._record(ShiftOperation(offset.codomain, offset.offset, offset.dimension))
+        if isinstance(offset, IndexOffset):
+            return apply(IndexedShift(offset.dimension), self, offset.indices)
         raise ArgumentError(
             f"a field is read at an offset, not at {offset!r}",
             location=user_location(),
@@ -236,5 +240,7 @@ def apply(operation: Operation, *operands: Any) -> TracedField:
     """A recorded operation."""
     location = user_location()
     scope = common_scope(operands)
-    values = [located(lambda x=x: value_of(x, scope)) for x in operands]
+    values = tuple(located(lambda x=x: value_of(x, scope)) for x in operands)
+    if operation.joins:
+        values = located(lambda: adopt_masks(values, location))
     return TracedField(located(lambda: record(operation, *values, location=location)[0]), scope)

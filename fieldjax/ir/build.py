@@ -44,7 +44,7 @@ def adopt_masks(values: tuple[Value, ...], location: Location | None = None) -> 
     tables: dict[Dimension, Value] = {}
     for value in values:
         for mask in value.masks:
-            if mask.slot is None and mask.local is not None:
+            if mask.slot is None and mask.local is not None and not mask.moved:
                 known = tables.setdefault(mask.local, mask.table)
                 if known != mask.table:
                     raise ConnectivityError(

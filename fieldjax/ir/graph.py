@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,14 @@ class Mask:
 
     `slot` is None while the value still has the table's local dimension; afterwards it is the slot that
     `f(V2E[slot])` chose.
+
+    A `moved` mask belongs to a value whose rows were read elsewhere since: `table` no longer says which elements
+    are substitutes. Inference accepts it for tables without skips only.
     """
 
     table: Value
     slot: int | None = None
+    moved: bool = False
 
     @property
     def local(self) -> Dimension | None:
@@ -101,6 +105,11 @@ class Graph:
         return topological((*self.outputs,))
 
     @cached_property
+    def moved_masks(self) -> tuple[tuple[Node, Mask], ...]:
+        """Where rows with masked neighbours were read elsewhere."""
+        return tuple((n, m) for n in self.nodes for masks in n.masks for m in masks if m.moved)
+
+    @cached_property
     def readers(self) -> dict[Value, tuple[Node, ...]]:
         """The nodes that read each value, in topological order."""
         found: dict[Value, list[Node]] = {}
@@ -113,6 +122,19 @@ class Graph:
         from fieldjax.ir.text import to_text
 
         return to_text(self)
+
+
+def moved_masks(value: Value, dims: Collection[Dimension]) -> tuple[Mask, ...]:
+    """The masks of `value` once it is read at other positions along `dims`.
+
+    Where no local dimension is left to reduce, substitutes become values like any other.
+    """
+    moves = [any(d in dims for d in m.table.dims) for m in value.masks]
+    return tuple(
+        replace(m, moved=m.moved or moved)
+        for m, moved in zip(value.masks, moves, strict=True)
+        if not moved or (m.slot is None and m.local is not None)
+    )
 
 
 def values_read(node: Node) -> tuple[Value, ...]:

@@ -20,7 +20,7 @@ def gather(at: At, chosen: Sequence[int | None], domain: Domain, slots: Slots, z
     indices = _indices(at, source, domain, tables, reads)
     fixed = {d for d in field.dims if d in slots and d not in {t.table_type.codomain for t in tables}}
     array = at.xp.broadcast_to(at.operand(0, source, {d: slots[d] for d in fixed}), source.shape)
-    result, dims = _indexed(at, array, source.dims, indices)
+    result, dims = indexed(at, array, source.dims, indices)
     result = result.transpose([dims.index(d) for d in domain.dims])
     for entries, dims in reads:
         result = _masked(at, result, entries, dims, domain, zero_skips)
@@ -87,7 +87,7 @@ def _indices(
     return found
 
 
-def _indexed(
+def indexed(
     at: At,
     array: Any,
     source: tuple[Dimension, ...],
@@ -95,7 +95,7 @@ def _indexed(
 ) -> tuple[Any, tuple[Dimension, ...]]:
     """The array with its indexed axes in front replaced by the index dimensions, and its dimensions."""
     leading, trailing, dims = _axes(source, indices)
-    array = _moved(array, source, (*leading, *trailing))
+    array = moved(array, source, (*leading, *trailing))
     positions = tuple(align(indices[d][0], indices[d][1], dims) for d in leading)
     return at.arrays.index(array, positions), (*dims, *trailing)
 
@@ -108,7 +108,7 @@ def _axes(
     return leading, trailing, canonical(tuple(dict.fromkeys(d for _, ds in indices.values() for d in ds)))
 
 
-def _moved(array: Any, dims: tuple[Dimension, ...], order: tuple[Dimension, ...]) -> Any:
+def moved(array: Any, dims: tuple[Dimension, ...], order: tuple[Dimension, ...]) -> Any:
     return array if dims == order else array.transpose([dims.index(d) for d in order])
 
 
@@ -147,12 +147,12 @@ def _scattered(at: At, chosen: Sequence[int | None], domain: Domain, slots: Slot
     leading, trailing, dims = _axes(domain.dims, indices)
     for valid in inside:
         values = at.xp.where(align(*valid, rows.dims), values, at.xp.zeros((), values.dtype))
-    values = _moved(values, rows.dims, (*dims, *trailing))
+    values = moved(values, rows.dims, (*dims, *trailing))
     positions = tuple(at.xp.broadcast_to(align(*indices[d], dims), values.shape[: len(dims)]) for d in leading)
     shape = tuple(len(domain.range_of(d)) for d in (*leading, *trailing))
     if 0 in shape:
         return at.xp.zeros(domain.shape, values.dtype)
-    return _moved(at.arrays.scatter_add(shape, positions, values), (*leading, *trailing), domain.dims)
+    return moved(at.arrays.scatter_add(shape, positions, values), (*leading, *trailing), domain.dims)
 
 
 def _targets(

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fieldjax.connectivity import TableQuestions
-from fieldjax.domain import Dimension, Domain, UnitRange
-from fieldjax.errors import DomainError, NarrowingError
+from fieldjax.domain import Dimension, Domain, DomainUnion, UnitRange
+from fieldjax.errors import DomainError, NarrowingError, UnsupportedError
 from fieldjax.ir.graph import Graph, Node, Value
-from fieldjax.ir.operation import Place, Roots
+from fieldjax.ir.operation import Demand, Place, Roots, table_of
 from fieldjax.ir.operations.gather import Gather
 from fieldjax.ir.operations.reduction import Reduce
 from fieldjax.ir.plan import Plan, PlanKey, TablePlan
@@ -34,11 +34,25 @@ def infer(
     indices where an input doesn't hold what an output needs.
     """
     known: dict[Value, Place] = dict(zip(graph.inputs, places, strict=True))
+    _check_masks(graph, known)
     available, poisoned = _forward(graph, known)
     demands = _backward(graph, available, poisoned, wanted)
     domains = {v: _hull(boxes) for v, boxes in demands.items()}
     domains.update((v, p) for v, p in known.items() if isinstance(p, Domain))
     return _plan(graph, known, domains, adjoints, clip=any(len(b) > 1 for b in demands.values()))
+
+
+def _check_masks(graph: Graph, known: Mapping[Value, Place]) -> None:
+    for node, mask in graph.moved_masks:
+        table = table_of(known[mask.table])
+        if table.facts(table.domain).has_skips:
+            name = getattr(mask.local, "value", "")
+            raise UnsupportedError(
+                f"missing neighbours along {name} can't follow {node.operation} to other rows",
+                location=node.location,
+                notes=[f"the table of {name} has skips; which ones is known for its own rows only"],
+                hints=["reduce first and read the result elsewhere, or choose one slot"],
+            )
 
 
 def _forward(graph: Graph, known: Mapping[Value, Place]) -> tuple[dict[Value, Place], dict[Value, NarrowingError]]:
@@ -99,12 +113,19 @@ def _ask_inputs(
         for value, before, box in zip(node.results(), wanted, settled, strict=True):
             if box is not None and box != before:
                 demands[value] = [box]
-        for value, box in zip(node.inputs, node.operation.demand(node, settled, places), strict=True):
-            if box is not None:
+        for value, asked in zip(node.inputs, node.operation.demand(node, settled, places), strict=True):
+            for box in boxes_of(asked):
                 add_box(demands, value, box)
     if any(v in demands for v in node.results()):
         for value, extent in zip(node.inputs, node.operation.roots_of_inputs(node, own), strict=True):
             _widen(roots, value, extent)
+
+
+def boxes_of(asked: Demand) -> tuple[Domain, ...]:
+    """The boxes of a demand."""
+    if asked is None:
+        return ()
+    return tuple(asked) if isinstance(asked, DomainUnion) else (asked,)
 
 
 def _widen(roots: dict[Value, dict[Dimension, UnitRange]], value: Value, extent: Roots) -> None:

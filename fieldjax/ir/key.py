@@ -58,7 +58,7 @@ def _visit_order(graph: Graph) -> list[Node]:
 def _line(node: Node, number: dict[Node, int]) -> str:
     types = " ".join(canonical(t) for t in node.types)
     if isinstance(node.operation, Parameter):
-        masks = " ".join(f"{_source(m.table, number)}/{m.slot}" for m in node.masks[0])
+        masks = " ".join(f"{_source(m.table, number)}/{m.slot}/{m.moved}" for m in node.masks[0])
         return f"input {types} {masks}"
     operands = " ".join(_source(v, number) for v in node.inputs)
     return f"{canonical(node.operation)} ({operands}) {types}"

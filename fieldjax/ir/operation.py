@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fieldjax.connectivity import TableQuestions
-from fieldjax.domain import Dimension, Domain, UnitRange
+from fieldjax.domain import Dimension, Domain, DomainUnion, UnitRange
 from fieldjax.dtypes import is_floating
 from fieldjax.errors import UnsupportedError
 from fieldjax.ir.graph import Mask, Node, Value
@@ -15,6 +15,9 @@ from fieldjax.ir.types import FieldType, Type
 
 if TYPE_CHECKING:
     from fieldjax.ir.evaluation import At, Slots
+
+Demand = Domain | DomainUnion | None
+"""What is needed of an input: a box, several boxes, or nothing."""
 
 Roots = Mapping[Dimension, UnitRange]
 """Along each dimension, the extent of the outputs (or assignments) that something is computed for."""
@@ -34,6 +37,9 @@ class Operation(abc.ABC):
     - *derivatives*: `jvp` is the derivative of `evaluate`; `vjp` is the transpose of `jvp`.
     - *key*: everything that evaluation reads is in the attributes, the inputs or the domains.
     """
+
+    joins: ClassVar[bool] = False
+    """Whether operands meet element by element, and so must be under the same masks."""
 
     @abc.abstractmethod
     def types(self, *inputs: Type) -> tuple[Type, ...]:
@@ -56,9 +62,7 @@ class Operation(abc.ABC):
         return self.available(node, places)
 
     @abc.abstractmethod
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Demand, ...]:
         """What each input must provide for the results on `wanted` (None: that result isn't wanted)."""
 
     def settle(

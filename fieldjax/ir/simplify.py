@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from fieldjax.ir.graph import Graph, Mask, Node, Value
+from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operation import Operation
 from fieldjax.ir.operations.literal import Parameter
 
@@ -34,7 +35,7 @@ def rewrite(graph: Graph, change: Callable[[Node], Node]) -> Graph:
 
 def _with_inputs(node: Node, new: dict[Node, Node]) -> Node:
     inputs = tuple(_moved(v, new) for v in node.inputs)
-    masks = tuple(tuple(Mask(_moved(m.table, new), m.slot) for m in ms) for ms in node.masks)
+    masks = tuple(tuple(replace(m, table=_moved(m.table, new)) for m in ms) for ms in node.masks)
     if inputs == node.inputs and masks == node.masks:
         return node
     return Node(node.operation, inputs, node.types, masks, node.location)

@@ -3,7 +3,7 @@
 from tests.strategies.cases import Case, cases, field_domains, parts_of
 from tests.strategies.expressions import FORMS, Expression, Form, expressions
 from tests.strategies.meshes import OFFSETS, Table, World, entries, numbers, spans, tables, worlds
-from tests.strategies.naive import Broken, Element, Naive, NaiveTable
+from tests.strategies.naive import Broken, Element, Naive, NaiveTable, Refused
 
 __all__ = [
     "FORMS",
@@ -15,6 +15,7 @@ __all__ = [
     "Form",
     "Naive",
     "NaiveTable",
+    "Refused",
     "Table",
     "World",
     "cases",

@@ -27,6 +27,10 @@ class Broken(Exception):
     """A premap without a rectangular result: fieldjax must raise NarrowingError."""
 
 
+class Refused(Exception):
+    """Rows with missing neighbours read elsewhere: fieldjax must raise UnsupportedError."""
+
+
 class Element(NamedTuple):
     """One element. A `value` of None is unspecified: a substitute stands there."""
 
@@ -59,12 +63,12 @@ class Naive:
         spans: Mapping[Dimension, Span],
         like: Any,
         element: Callable[[Position], Element],
-        masked: Iterable[Dimension] = (),
+        masked: Mapping[Dimension, NaiveTable] | None = None,
     ) -> None:
         self.dims = in_order(spans)
         self.spans = {d: spans[d] for d in self.dims}
         self.like = like
-        self.masked = frozenset(masked) & set(self.dims)
+        self.masked = {d: t for d, t in (masked or {}).items() if d in self.dims}
         """LOCAL dimensions along which a table has skipped elements already."""
         self._element, self._known = element, {}
 
@@ -160,18 +164,19 @@ def pointwise(function: Callable[..., Any], like: Any, operands: Sequence[Naive]
         with np.errstate(all="ignore"):
             return Element(np.asarray(function(*values)).astype(like.dtype)[()], reads, skipped)
 
-    return Naive(spans, like, element, NOTHING.union(*(x.masked for x in operands)))
+    return Naive(spans, like, element, {d: t for x in operands for d, t in x.masked.items()})
 
 
 def gather(field: Naive, tables: Sequence[NaiveTable], slots: Sequence[int | None]) -> Naive:
     """The field read through tables at the same time."""
     spans = {d: s for d, s in field.spans.items() if d not in {t.codomain for t in tables}}
-    own: set[Dimension] = set()
+    check_moves(field, [t.codomain for t in tables])
+    own: dict[Dimension, NaiveTable] = {}
     for table, slot in zip(tables, slots, strict=True):
         for dim, span in table.box(field.spans[table.codomain], slot).items():
             spans[dim] = meet(spans.get(dim, EVERYWHERE), span)
         if slot is None and table.local is not None:
-            own.add(table.local)
+            own[table.local] = table
 
     def element(position: Position) -> Element:
         target, skipped, missing = dict(position), set(), False
@@ -180,7 +185,7 @@ def gather(field: Naive, tables: Sequence[NaiveTable], slots: Sequence[int | Non
             entry = table.entry({**position, **fixed})
             if entry is None:
                 missing = True
-                skipped |= {table.local} & own
+                skipped |= {table.local} & set(own)
             else:
                 target[table.codomain] = entry
         if missing:
@@ -188,11 +193,19 @@ def gather(field: Naive, tables: Sequence[NaiveTable], slots: Sequence[int | Non
         found = field.at(target)
         return found._replace(skipped=found.skipped & set(spans))
 
-    return Naive(spans, field.like, element, {*field.masked, *own})
+    return Naive(spans, field.like, element, {**field.masked, **own})
+
+
+def check_moves(field: Naive, dims: Iterable[Dimension]) -> None:
+    """Raises Refused where `field` is read elsewhere along a dimension of a table that has skipped elements."""
+    for table in field.masked.values():
+        if set(dims) & set(table.spans) and table.skip is not None and (table.entries == table.skip).any():
+            raise Refused
 
 
 def shift(field: Naive, dim: Dimension, offset: int, to: Dimension) -> Naive:
     """The element at i of `to` is the one at i + offset of `dim`."""
+    check_moves(field, [dim])
     start, stop = field.spans[dim]
     spans = {d: s for d, s in field.spans.items() if d != dim}
     spans[to] = (start - offset, stop - offset) if start < stop else (0, 0)
@@ -236,7 +249,7 @@ def reduce(kind: str, field: Naive, axis: Dimension, table: NaiveTable | None) -
                 total = None if value is None or total is None else COMBINE[kind](total, value)
         return Element(total, reads, rest)
 
-    return Naive(spans, field.like, element, field.masked - {axis})
+    return Naive(spans, field.like, element, field.masked)
 
 
 def at_slot(field: Naive, local: Dimension, slot: int) -> Naive:
@@ -247,7 +260,7 @@ def at_slot(field: Naive, local: Dimension, slot: int) -> Naive:
         found = field.at({**position, local: slot})
         return found._replace(skipped=found.skipped - {local})
 
-    return Naive(spans, field.like, element, field.masked - {local})
+    return Naive(spans, field.like, element, field.masked)
 
 
 def of_array(name: Any, domain: Domain, array: Any) -> Naive:

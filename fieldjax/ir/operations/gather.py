@@ -11,7 +11,7 @@ from fieldjax.connectivity import TableQuestions
 from fieldjax.domain import Dimension, DimensionKind, Domain, UnitRange, canonical_dims
 from fieldjax.errors import DimensionError, NarrowingError
 from fieldjax.ir.evaluation import At, Slots
-from fieldjax.ir.graph import Mask, Node, Value
+from fieldjax.ir.graph import Mask, Node, Value, moved_masks
 from fieldjax.ir.indexing import gather, scatter
 from fieldjax.ir.operation import Linear, Place, field_domain, record, table_of
 from fieldjax.ir.types import FieldType, TableType, Type
@@ -61,7 +61,8 @@ class Gather(Linear):
 
     def masks(self, *inputs: Value) -> tuple[tuple[Mask, ...], ...]:
         dims = self.types(*(v.type for v in inputs))[0].dims
-        kept = [m for m in inputs[0].masks if m.slot is None and m.local in dims]
+        carried = moved_masks(inputs[0], {t.table_type.codomain for t in inputs[1:]})
+        kept = [m for m in carried if m.slot is not None or m.local in dims]
         own = [Mask(t, s) for t, s in zip(inputs[1:], self.slots, strict=True)]
         return (tuple(dict.fromkeys([*kept, *own])),)
 

@@ -11,7 +11,7 @@ from fieldjax.domain import Dimension, Domain, NamedRange, UnitRange, canonical_
 from fieldjax.errors import DimensionError
 from fieldjax.ir.build import reduce_to
 from fieldjax.ir.evaluation import At, Slots
-from fieldjax.ir.graph import Mask, Node, Value
+from fieldjax.ir.graph import Mask, Node, Value, moved_masks
 from fieldjax.ir.operation import Linear, Operation, Place, field_domain, record
 from fieldjax.ir.types import FieldType, Type
 
@@ -34,7 +34,7 @@ class Shift(Linear):
         return (FieldType(dims, field.dtype, field.weak),)
 
     def masks(self, *inputs: Value) -> tuple[tuple[Mask, ...], ...]:
-        return (tuple(m for m in inputs[0].masks if self.dimension not in m.table.dims),)
+        return (moved_masks(inputs[0], (self.dimension,)),)
 
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (self._relabelled(field_domain(places[0]), self.dimension, self.to, -self.offset),)

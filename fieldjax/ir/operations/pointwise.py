@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class Pointwise(Operation):
     """`function` of each element; the domain is the intersection of the operands' domains."""
 
     function: str
+    joins: ClassVar[bool] = True
 
     @property
     def rule(self) -> Function:

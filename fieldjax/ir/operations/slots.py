@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fieldjax.domain import Dimension, Domain, NamedRange, UnitRange, canonical_dims
@@ -108,7 +108,7 @@ class AtSlot(Linear):
     def masks(self, *inputs: Value) -> tuple[tuple[Mask, ...], ...]:
         return (
             tuple(
-                Mask(m.table, self.position) if m.local == self.local and m.slot is None else m
+                replace(m, slot=self.position) if m.local == self.local and m.slot is None else m
                 for m in inputs[0].masks
             ),
         )
