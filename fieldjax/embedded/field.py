@@ -16,7 +16,7 @@ from fieldjax.embedded import eager
 from fieldjax.embedded.masks import FieldMask
 from fieldjax.embedded.unread import Unread
 from fieldjax.errors import ArgumentError, DomainError, OwnershipError, user_location
-from fieldjax.ir.build import BINARY_METHODS, COMPARISONS
+from fieldjax.ir.arithmetic import Arithmetic
 
 
 class FieldKind(NamedTuple):
@@ -44,7 +44,7 @@ def _interned(domain: Domain, dtype: np.dtype, library: type) -> FieldKind:
     return kind
 
 
-class Field:
+class Field(Arithmetic):
     """An array laid out on a domain: `array[i - start, ...]` is the element at position `i`.
 
     Arithmetic lives on the intersection of the operands' domains; a dimension that one side lacks is
@@ -255,39 +255,12 @@ class Field:
             hints=["choose element by element: `where(condition, a, b)`"],
         )
 
-    __hash__ = object.__hash__
-
-    def __neg__(self) -> Field:
-        return eager.pointwise("negative", self)
-
-    def __pos__(self) -> Field:
-        return eager.pointwise("positive", self)
-
-    def __abs__(self) -> Field:
-        return eager.pointwise("abs", self)
-
-    def __invert__(self) -> Field:
-        return eager.pointwise("invert", self)
+    def _combine(self, function: str, *operands: Any) -> Any:
+        return eager.pointwise(function, *operands) if all(map(eager.accepts, operands)) else NotImplemented
 
     def astype(self, dtype: Any) -> Field:
         """The same elements in another dtype."""
         return eager.cast(self, dtype)
-
-
-def _binary(function: str, swapped: bool) -> Any:
-    def method(self: Field, other: Any) -> Any:
-        if not eager.accepts(other):
-            return NotImplemented
-        return eager.pointwise(function, *((other, self) if swapped else (self, other)))
-
-    return method
-
-
-for _method, _function in BINARY_METHODS:
-    setattr(Field, f"__{_method}__", _binary(_function, swapped=False))
-    setattr(Field, f"__r{_method}__", _binary(_function, swapped=True))
-for _method, _function in COMPARISONS:
-    setattr(Field, f"__{_method}__", _binary(_function, swapped=False))
 
 
 def _flatten(field: Field) -> tuple[Sequence[Any], Any]:

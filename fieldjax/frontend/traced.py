@@ -15,7 +15,8 @@ from fieldjax.embedded.index_offset import IndexOffset
 from fieldjax.embedded.leaves import is_scalar
 from fieldjax.errors import ArgumentError, FieldjaxError, TracingError, user_location
 from fieldjax.frontend.scope import Scope
-from fieldjax.ir.build import Expression, adopt_masks, pointwise
+from fieldjax.ir.arithmetic import Arithmetic
+from fieldjax.ir.build import adopt_masks, pointwise
 from fieldjax.ir.graph import Value
 from fieldjax.ir.operation import Operation, record
 from fieldjax.ir.operations.gather import Gather
@@ -49,14 +50,14 @@ class TracedSlot:
         self.table, self.slot = table, slot
 
 
-class TracedField(Expression):
+class TracedField(Arithmetic):
     """A field or scalar inside a recording. It has dimensions and a dtype; its domain comes with the call."""
 
-    __slots__ = ("scope",)
+    __slots__ = ("scope", "value")
+    __array_priority__ = 1000
 
     def __init__(self, value: Value, scope: Scope) -> None:
-        super().__init__(value)
-        self.scope = scope
+        self.value, self.scope = value, scope
 
     @property
     def dims(self) -> tuple[Dimension, ...]:
@@ -71,14 +72,9 @@ class TracedField(Expression):
     def _wrap(self, value: Value) -> TracedField:
         return TracedField(value, self.scope)
 
-    def _location(self) -> Any:
-        return user_location()
-
-    def _accepts(self, other: Any) -> bool:
-        return isinstance(other, (TracedField, Field)) or is_scalar(other)
-
-    def build(self, function: str, *operands: Any) -> TracedField:
-        return apply_pointwise(function, *operands)
+    def _combine(self, function: str, *operands: Any) -> Any:
+        known = all(isinstance(x, (TracedField, Field)) or is_scalar(x) for x in operands)
+        return apply_pointwise(function, *operands) if known else NotImplemented
 
     def __call__(self, *offsets: Any) -> TracedField:
         """The field read at an offset; several are read one after another."""

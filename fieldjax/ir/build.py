@@ -6,11 +6,14 @@ operations are therefore imported where they are used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 from fieldjax.domain import Dimension
 from fieldjax.errors import ConnectivityError, Location
+from fieldjax.ir.arithmetic import Arithmetic
 from fieldjax.ir.graph import Value
 from fieldjax.ir.operation import record
 
@@ -98,79 +101,20 @@ def expressions(values: Iterable[Value], location: Location | None) -> list[Expr
     return [Expression(value, location) for value in values]
 
 
-class Expression:
-    """A recorded value with Python's arithmetic. Equality is elementwise; there is no truth value here."""
+class Expression(Arithmetic):
+    """A recorded value with Python's arithmetic. There is no truth value here."""
 
-    __slots__ = ("value", "_at")
+    __slots__ = ("_at", "value")
     __array_priority__ = 1000
 
     def __init__(self, value: Value, location: Location | None = None) -> None:
         self.value, self._at = value, location
 
     def build(self, function: str, *operands: Any) -> Any:
-        """`function` of expressions and literals, as an expression of this kind."""
+        """`function` of expressions and literals, as an expression."""
         values = [x.value if isinstance(x, Expression) else x for x in operands]
-        return self._wrap(pointwise(function, *values, location=self._location()))
+        return Expression(pointwise(function, *values, location=self._at), self._at)
 
-    def _wrap(self, value: Value) -> Any:
-        return Expression(value, self._at)
-
-    def _location(self) -> Location | None:
-        return self._at
-
-    def _accepts(self, other: Any) -> bool:
-        import numpy as np
-
-        return isinstance(other, (Expression, bool, int, float, np.generic))
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __neg__(self) -> Any:
-        return self.build("negative", self)
-
-    def __pos__(self) -> Any:
-        return self.build("positive", self)
-
-    def __abs__(self) -> Any:
-        return self.build("abs", self)
-
-    def __invert__(self) -> Any:
-        return self.build("invert", self)
-
-
-def _binary(function: str, swapped: bool) -> Any:
-    def method(self: Expression, other: Any) -> Any:
-        if not self._accepts(other):
-            return NotImplemented
-        return self.build(function, *((other, self) if swapped else (self, other)))
-
-    return method
-
-
-BINARY_METHODS: Sequence[tuple[str, str]] = (
-    ("add", "add"),
-    ("sub", "subtract"),
-    ("mul", "multiply"),
-    ("truediv", "divide"),
-    ("floordiv", "floor_divide"),
-    ("mod", "remainder"),
-    ("pow", "power"),
-    ("and", "bitwise_and"),
-    ("or", "bitwise_or"),
-    ("xor", "bitwise_xor"),
-)
-COMPARISONS: Sequence[tuple[str, str]] = (
-    ("lt", "less"),
-    ("le", "less_equal"),
-    ("gt", "greater"),
-    ("ge", "greater_equal"),
-    ("eq", "equal"),
-    ("ne", "not_equal"),
-)
-
-for _method, _function in BINARY_METHODS:
-    setattr(Expression, f"__{_method}__", _binary(_function, swapped=False))
-    setattr(Expression, f"__r{_method}__", _binary(_function, swapped=True))
-for _method, _function in COMPARISONS:
-    setattr(Expression, f"__{_method}__", _binary(_function, swapped=False))
+    def _combine(self, function: str, *operands: Any) -> Any:
+        known = all(isinstance(x, (Expression, bool, int, float, np.generic)) for x in operands)
+        return self.build(function, *operands) if known else NotImplemented
