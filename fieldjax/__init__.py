@@ -19,8 +19,10 @@ from fieldjax.embedded import Field, as_field, empty, full, ones, zeros
 from fieldjax.errors import FieldjaxError, FieldjaxWarning
 from fieldjax.frontend import (
     FieldOperator,
+    ScanOperator,
     field_operator,
     jit,
+    scan_operator,
 )
 from fieldjax.frontend.builtins import (
     abs,

@@ -131,9 +131,7 @@ def apply(operation: Operation, *operands: Any) -> Field:
         raise error.with_location(location) if location is not None else error from None
     (output,) = graph.outputs
     bound = {v: x for v, x in zip(graph.inputs, leaves, strict=True) if is_table(x)}
-    domain = plan.domain(output)
-    assert domain is not None
-    return Field(result, domain, masks_of(output, plan, bound))
+    return Field(result, plan.outputs[0], masks_of(output, plan, bound))
 
 
 class _Constant:

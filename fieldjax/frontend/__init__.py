@@ -2,5 +2,6 @@
 
 from fieldjax.frontend.jit import Jitted, jit
 from fieldjax.frontend.operator import FieldOperator, field_operator
+from fieldjax.frontend.scan import ScanOperator, scan_operator
 
-__all__ = ["FieldOperator", "Jitted", "field_operator", "jit"]
+__all__ = ["FieldOperator", "Jitted", "ScanOperator", "field_operator", "jit", "scan_operator"]

@@ -49,6 +49,8 @@ class Jitted:
             try:
                 return self._run(call)
             except Again as wanted:
+                if wanted.owner is not self:
+                    raise
                 self._captured = (*self._captured, *wanted.capture)
                 self._differentiates |= wanted.adjoints
 
@@ -88,11 +90,14 @@ class Jitted:
 
 
 class Again(BaseException):
-    """Abandons a trace that is to begin again with more arguments. Not for the user's `except Exception`."""
+    """Abandons the trace of `owner`, which is to begin again with more arguments.
 
-    def __init__(self, capture: tuple[Connectivity, ...] = (), adjoints: bool = False) -> None:
+    Not for the user's `except Exception`.
+    """
+
+    def __init__(self, owner: Jitted, capture: tuple[Connectivity, ...] = (), adjoints: bool = False) -> None:
         super().__init__("fieldjax.jit begins the trace again")
-        self.capture, self.adjoints = capture, adjoints
+        self.owner, self.capture, self.adjoints = owner, capture, adjoints
 
 
 class _Plan:
@@ -117,7 +122,7 @@ class _Plan:
         views = [self._view(n, part) for n, part in enumerate(parts)]
         args, kwargs, fields = rebuilt(self._layout, arrays, views)
         given = [f._array for f in fields]
-        with lifting(_Lifter(dict(zip(self._identities, views, strict=True)))), self._in_force(views):
+        with lifting(_Lifter(self._jitted, dict(zip(self._identities, views, strict=True)))), self._in_force(views):
             result = self._jitted.function(*args, **kwargs)
         outputs, self.returned = take_apart(result, fields, given, views)
         return outputs
@@ -138,17 +143,17 @@ class _Plan:
 class _Lifter:
     """Views for the connectivities of one trace; one that isn't among them begins the trace again."""
 
-    def __init__(self, known: dict[Any, TableView]) -> None:
-        self._known = known
+    def __init__(self, owner: Jitted, known: dict[Any, TableView]) -> None:
+        self._owner, self._known = owner, known
 
     def lift(self, connectivity: Connectivity) -> TableView:
         view = self._known.get(identity_of(connectivity))
         if view is None:
-            raise Again(capture=(connectivity,))
+            raise Again(self._owner, capture=(connectivity,))
         return view
 
     def attach(self) -> None:
-        raise Again(adjoints=True)
+        raise Again(self._owner, adjoints=True)
 
 
 def _is_differentiated(call: Arguments) -> bool:

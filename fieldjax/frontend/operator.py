@@ -13,9 +13,10 @@ from fieldjax.backend.program import Program
 from fieldjax.connectivity import Provider, as_provider
 from fieldjax.embedded.leaves import array_of, on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
+from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.dispatch import Routes
 from fieldjax.frontend.outputs import fill, new_fields, wanted_domains
-from fieldjax.frontend.recording import Call, Recording, Recordings, is_leaf, read_call, record_call
+from fieldjax.frontend.recording import Call, Recording, Recordings, read_call, record_call
 from fieldjax.frontend.traced import TracedField
 from fieldjax.ir.arrays import NumpyArrays
 from fieldjax.ir.evaluation import Evaluation
@@ -128,7 +129,7 @@ class FieldOperator:
 def _is_recorded(args: Any, kwargs: Any) -> bool:
     if any(type(x) is TracedField for x in args):
         return True
-    leaves = jax.tree_util.tree_leaves((args, kwargs), is_leaf=is_leaf)
+    leaves, _ = flatten((args, kwargs))
     return any(isinstance(x, TracedField) for x in leaves)
 
 

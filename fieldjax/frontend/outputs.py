@@ -15,7 +15,8 @@ from fieldjax.domain import domain as as_domain
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import masks_of
 from fieldjax.errors import ArgumentError, DimensionError, DomainError, DtypeError, user_location
-from fieldjax.frontend.recording import Recording, is_leaf
+from fieldjax.frontend.containers import flatten
+from fieldjax.frontend.recording import Recording
 from fieldjax.ir.graph import Value
 from fieldjax.ir.plan import Plan
 
@@ -45,7 +46,7 @@ def wanted_domains(recording: Recording, out: Any, domain: Any) -> tuple[list[Do
 
 
 def _fields(recording: Recording, out: Any) -> list[Field]:
-    fields, tree = jax.tree_util.tree_flatten(out, is_leaf=is_leaf)
+    fields, tree = flatten(out)
     if tree != recording.tree or not all(isinstance(f, Field) for f in fields):
         raise ArgumentError(
             "`out` isn't structured like the result",
@@ -98,9 +99,7 @@ def new_fields(
     state = get_opaque_trace_state()
     bound = {v: x for v, x in zip(recording.graph.inputs, inputs, strict=True) if is_table(x)}
     fields = []
-    for value, array in zip(recording.graph.outputs, arrays, strict=True):
-        domain = plan.domain(value)
-        assert domain is not None
+    for value, domain, array in zip(recording.graph.outputs, plan.outputs, arrays, strict=True):
         data = np.asarray(array) if numpy and not isinstance(array, jax.core.Tracer) else array
         fields.append(Field._trusted(data, domain, masks_of(value, plan, bound), state))
     return jax.tree_util.tree_unflatten(recording.tree, fields)

@@ -8,11 +8,12 @@ from typing import Any
 
 import jax
 
-from fieldjax.connectivity import Mesh, MeshView, Provider, Table, TableView, is_table, resolve
+from fieldjax.connectivity import Provider, Table, TableView, is_table, resolve
 from fieldjax.dtypes import x64_enabled
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import LeafType, is_scalar, leaf_type, parameters, table_type
 from fieldjax.errors import ArgumentError, user_location
+from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.guards import Guard, Guards
 from fieldjax.frontend.scope import Scope
 from fieldjax.frontend.traced import TracedField, TracedTable, value_of
@@ -38,14 +39,9 @@ class Call:
         return (self.kinds, tuple(table_type(t) for t in self.tables), self.shape, x64_enabled())
 
 
-def is_leaf(x: Any) -> bool:
-    """Whether an argument is taken as one piece, although JAX would look inside."""
-    return is_table(x) or isinstance(x, (Field, TracedField, TracedTable, Mesh, MeshView))
-
-
 def read_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     """Takes the arguments apart. Raises ArgumentError for one that is neither data nor hashable."""
-    flat, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=is_leaf)
+    flat, tree = flatten((args, kwargs))
     data = [isinstance(x, Field) or is_table(x) or is_scalar(x) for x in flat]
     leaves = tuple(x for x, d in zip(flat, data, strict=True) if d)
     static = tuple(None if d else (type(x), _hashable(x)) for x, d in zip(flat, data, strict=True))
@@ -119,6 +115,8 @@ def record_call(
     scope = Scope(provider, guards)
     args, kwargs = call.rebuild([_argument(v, scope) for v in values])
     outputs, tree = flatten_results(function(*args, **kwargs))
+    for constant in (x.scope for x in outputs if isinstance(x, TracedField) and x.scope.is_blank):
+        scope.adopt(constant)
     results = tuple(value_of(x, scope) for x in outputs)
     captured = tuple(v for _, v in scope.captured)
     inputs = (*values, *masked_by, *scope.tables.values(), *captured)
@@ -139,7 +137,7 @@ def _argument(value: Value, scope: Scope) -> TracedField | TracedTable:
 
 def flatten_results(result: Any) -> tuple[list[Any], Any]:
     """The fields and scalars of a result. Raises ArgumentError for anything else, and for nothing at all."""
-    flat, tree = jax.tree_util.tree_flatten(result, is_leaf=is_leaf)
+    flat, tree = flatten(result)
     for x in flat:
         if not (isinstance(x, (TracedField, Field)) or is_scalar(x)):
             raise ArgumentError(

@@ -12,10 +12,14 @@ from fieldjax.embedded.leaves import LeafType, leaf_type, parameter, table_type
 from fieldjax.errors import TracingError, user_location
 from fieldjax.frontend.guards import Guards
 from fieldjax.ir.graph import Mask, Value
+from fieldjax.ir.operation import Operation
 
 
 class Scope:
     """One recording. Tables and captured data become inputs of its graph, once each."""
+
+    outer: Scope | None = None
+    """The recording around this one, where this one is the body of a scan."""
 
     def __init__(self, provider: Provider | None = None, guards: Guards | None = None) -> None:
         self.provider = provider
@@ -61,8 +65,20 @@ class Scope:
         masks = [Mask(tables[position], slot, moved) for position, slot, moved in kind.masks]
         return parameter(f"captured{number}", kind.type, masks)
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether it belongs to nothing yet: constants, before they meet a recorded value."""
+        return self.provider is None and self.guards is None and self.outer is None
+
+    def brought(self, value: Value) -> Value:
+        """What a value of another recording is in this one."""
+        return value
+
+    def check(self, operation: Operation) -> None:
+        """Raises TracingError where the recording has no place for an operation."""
+
     def adopt(self, other: Scope) -> None:
         """Takes over what a recording without a provider captured."""
-        self.captured += [c for c in other.captured if c not in self.captured]
+        self.captured += [c for c in other.captured if not any(c is known for known in self.captured)]
 
 

@@ -134,6 +134,7 @@ class TracedField(Arithmetic):
 
     def _record(self, operation: Operation, *others: Value) -> TracedField:
         location = user_location()
+        self.scope.check(operation)
         return located(lambda: self._wrap(record(operation, self.value, *others, location=location)[0]))
 
     def astype(self, dtype: Any) -> TracedField:
@@ -195,7 +196,8 @@ def is_traced(*operands: Any) -> bool:
 def common_scope(operands: Iterable[Any]) -> Scope:
     """The recording that the operands belong to; constants join whatever they meet."""
     scopes = list(dict.fromkeys(x.scope for x in operands if isinstance(x, TracedField)))
-    real = [s for s in scopes if s.provider is not None or s.guards is not None]
+    real = [s for s in scopes if not s.is_blank]
+    real = [s for s in real if not any(s is other.outer for other in real)]
     if len(real) > 1:
         raise TracingError(
             "values of two recordings meet",
@@ -204,7 +206,7 @@ def common_scope(operands: Iterable[Any]) -> Scope:
         )
     scope = real[0] if real else scopes[0] if scopes else Scope()
     for other in scopes:
-        if other is not scope:
+        if other is not scope and other.is_blank:
             scope.adopt(other)
     return scope
 
@@ -214,7 +216,7 @@ def value_of(x: Any, scope: Scope) -> Value:
     from fieldjax.ir.build import literal
 
     if isinstance(x, TracedField):
-        return x.value
+        return x.value if x.scope is scope else scope.brought(x.value)
     if isinstance(x, Field):
         return scope.capture(x)
     if not is_scalar(x):
@@ -236,6 +238,7 @@ def apply(operation: Operation, *operands: Any) -> TracedField:
     """A recorded operation."""
     location = user_location()
     scope = common_scope(operands)
+    scope.check(operation)
     values = tuple(located(lambda x=x: value_of(x, scope)) for x in operands)
     if operation.joins:
         values = located(lambda: adopt_masks(values, location))

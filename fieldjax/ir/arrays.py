@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+
+Step = Callable[[Sequence[Any], Sequence[Any]], tuple[tuple[Any, ...], tuple[Any, ...]]]
+"""One level of a loop: from carries and what the level holds to new carries and what it emits."""
 
 
 class Arrays(Protocol):
@@ -41,6 +44,20 @@ class Arrays(Protocol):
         """The array, materialised: what follows must not recompute it."""
         ...
 
+    def scan(
+        self, step: Step, carries: tuple[Any, ...], levels: tuple[Any, ...], count: int, forward: bool
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The carries after `count` (at least one) levels of `step`, and what each emitted, levels first.
+
+        `levels` are arrays of `count` levels on the first axis; they are taken from the last one on when not
+        `forward`.
+        """
+        ...
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of arrays as one program, where the library would run it operation by operation."""
+        ...
+
 
 class NumpyArrays:
     """NumPy as evaluation sees it: values only, no derivatives to state."""
@@ -66,6 +83,22 @@ class NumpyArrays:
 
     def hold(self, array: Any) -> Any:
         return array
+
+    def scan(
+        self, step: Step, carries: tuple[Any, ...], levels: tuple[Any, ...], count: int, forward: bool
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        levels = tuple(np.ascontiguousarray(x) for x in levels)
+        stacked: tuple[Any, ...] | None = None
+        for k in range(count) if forward else reversed(range(count)):
+            carries, emitted = step(carries, tuple(x[k] for x in levels))
+            if stacked is None:
+                stacked = tuple(np.empty((count, *x.shape), x.dtype) for x in emitted)
+            for whole, part in zip(stacked, emitted, strict=True):
+                whole[k] = part
+        return carries, stacked or ()
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
 
 
 def masked_extremum(xp: Any, parts: Sequence[Any], masks: Sequence[Any] | None, largest: bool) -> Any:

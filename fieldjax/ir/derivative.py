@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from fieldjax.dtypes import is_floating
 from fieldjax.errors import DtypeError
-from fieldjax.ir.build import literal, match
+from fieldjax.ir.build import literal, match, pointwise
+from fieldjax.ir.columns import with_fixed_columns
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operation import record
 from fieldjax.ir.operations.layout import Extend, Union
@@ -34,17 +36,22 @@ def jvp(graph: Graph, wrt: Sequence[int]) -> Graph:
     return simplify(Graph((*graph.inputs, *seeds.values()), outputs))
 
 
-def vjp(graph: Graph, wrt: Sequence[int]) -> Graph:
+def vjp(graph: Graph, wrt: Sequence[int], asked: Sequence[int] = ()) -> Graph:
     """The graph of the inputs' cotangents.
 
     Its inputs are those of `graph`, then a cotangent for each floating-point output, on the output's domain;
     its outputs are the cotangents of the inputs in `wrt`, each on the whole domain of that input.
 
+    `asked` are the outputs that the forward program computes on domains it is asked for, not on all that is
+    available. The columns of scans follow from the former, and here from the domains of their cotangents.
+
     Raises DtypeError where an input of `wrt` isn't a floating-point field.
     """
     for n in wrt:
         _check_differentiable(graph.inputs[n])
-    seeds = [(v, _seed(v, f"ct_{n}")) for n, v in enumerate(graph.outputs) if is_floating(v.field_type.dtype)]
+    seed_of = {n: _seed(v, f"ct_{n}") for n, v in enumerate(graph.outputs) if is_floating(v.field_type.dtype)}
+    graph = with_fixed_columns(graph, {n: s for n, s in seed_of.items() if n in asked})
+    seeds = [(graph.outputs[n], seed) for n, seed in seed_of.items()]
     incoming: dict[Value, list[Value]] = {}
     for value, seed in seeds:
         incoming.setdefault(value, []).append(seed)
@@ -77,6 +84,8 @@ def _reaching(graph: Graph, sources: set[Value]) -> set[Value]:
 
 
 def _sum(cotangents: Sequence[Value]) -> Value | None:
+    if len(cotangents) > 1 and not cotangents[0].dims:
+        return functools.reduce(lambda x, y: pointwise("add", x, y, location=x.node.location), cotangents)
     if len(cotangents) > 1:
         return record(Union(), *cotangents, location=cotangents[0].node.location)[0]
     return cotangents[0] if cotangents else None
@@ -103,4 +112,6 @@ def _or_zero(tangent: Value | None, like: Value) -> Value:
 def _on_whole(cotangent: Value | None, like: Value) -> Value:
     if cotangent is None:
         return match(literal(0.0), like)
+    if not like.dims:
+        return cotangent
     return record(Extend(), cotangent, like, location=like.node.location)[0]

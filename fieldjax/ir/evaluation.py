@@ -63,7 +63,13 @@ class Evaluation:
         with np.errstate(all="ignore"):
             for node in self.graph.nodes:
                 self._store(node)
-            return tuple(self._output(value) for value in self.graph.outputs)
+            return tuple(map(self._output, self.graph.outputs, self.plan.outputs))
+
+    def values(self) -> tuple[Any, ...]:
+        """The outputs of a graph on numbers, each of which may stand for an array of them (the body of a scan)."""
+        for node in self.graph.nodes:
+            self._store(node)
+        return tuple(self.stored[value] for value in self.graph.outputs)
 
     def _store(self, node: Node) -> None:
         results = node.results()
@@ -74,9 +80,7 @@ class Evaluation:
         for value, array in zip(results, arrays, strict=True):
             self.stored[value] = self.arrays.hold(array) if value in self.plan.held else array
 
-    def _output(self, value: Value) -> Any:
-        domain = self.plan.domain(value)
-        assert domain is not None
+    def _output(self, value: Value, domain: Domain) -> Any:
         return self.xp.broadcast_to(self.array(value, domain, {}), domain.shape)
 
     def array(self, value: Value, domain: Domain, slots: Slots) -> Any:

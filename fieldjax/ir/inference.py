@@ -36,10 +36,11 @@ def infer(
     known: dict[Value, Place] = dict(zip(graph.inputs, places, strict=True))
     _check_masks(graph, known)
     available, poisoned = _forward(graph, known)
-    demands = _backward(graph, available, poisoned, wanted)
+    targets = [_output_domain(*asked, available, poisoned) for asked in zip(graph.outputs, wanted, strict=True)]
+    demands = _backward(graph, available, targets, [domain is not None for domain in wanted])
     domains = {v: _hull(boxes) for v, boxes in demands.items()}
     domains.update((v, p) for v, p in known.items() if isinstance(p, Domain))
-    return _plan(graph, known, domains, adjoints, clip=any(len(b) > 1 for b in demands.values()))
+    return _plan(graph, known, domains, targets, adjoints, clip=any(len(b) > 1 for b in demands.values()))
 
 
 def _check_masks(graph: Graph, known: Mapping[Value, Place]) -> None:
@@ -76,17 +77,14 @@ def _forward(graph: Graph, known: Mapping[Value, Place]) -> tuple[dict[Value, Pl
 
 
 def _backward(
-    graph: Graph,
-    available: Mapping[Value, Place],
-    poisoned: Mapping[Value, NarrowingError],
-    wanted: Sequence[Domain | None],
+    graph: Graph, available: Mapping[Value, Place], targets: Sequence[Domain], asked: Sequence[bool]
 ) -> dict[Value, list[Domain]]:
     demands: dict[Value, list[Domain]] = {}
     roots: dict[Value, dict[Dimension, UnitRange]] = {}
-    for value, domain in zip(graph.outputs, wanted, strict=True):
-        found = _output_domain(value, domain, available, poisoned)
-        add_box(demands, value, found)
-        _widen(roots, value, dict(zip(found.dims, found.ranges, strict=True)))
+    for value, target, is_asked in zip(graph.outputs, targets, asked, strict=True):
+        add_box(demands, value, target)
+        if is_asked:
+            _widen(roots, value, dict(zip(target.dims, target.ranges, strict=True)))
     inputs = set(graph.inputs)
     for node in reversed(graph.nodes):
         results = node.results()
@@ -228,6 +226,7 @@ def _plan(
     graph: Graph,
     known: Mapping[Value, Place],
     domains: Mapping[Value, Domain | None],
+    targets: Sequence[Domain],
     adjoints: Sequence[int | None],
     clip: bool,
 ) -> Plan:
@@ -236,7 +235,7 @@ def _plan(
     asked = [(v, place) for v, place in known.items() if not isinstance(place, Domain)]
     degrees = adjoints or [None] * len(asked)
     tables = {v: _table_plan(q, degree) for (v, q), degree in zip(asked, degrees, strict=True)}
-    key = PlanKey((*inputs, *in_order), tuple(tables.values()), clip)
+    key = PlanKey((*inputs, *in_order), tuple(targets), tuple(tables.values()), clip)
     return Plan(key, domains, tables, _held(graph, domains))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fieldjax.dtypes import is_floating
-from fieldjax.ir.arrays import masked_extremum
+from fieldjax.ir.arrays import Step, masked_extremum
 
 
 class JaxArrays:
@@ -42,6 +42,14 @@ class JaxArrays:
 
     def hold(self, array: Any) -> Any:
         return array
+
+    def scan(
+        self, step: Step, carries: tuple[Any, ...], levels: tuple[Any, ...], count: int, forward: bool
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return jax.lax.scan(step, carries, levels, length=count, reverse=not forward)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return jax.jit(function)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))

@@ -81,7 +81,8 @@ def canonical(x: Any) -> str:
     if isinstance(x, tuple):
         return f"({','.join(map(canonical, x))})"
     if isinstance(x, Graph):
-        return structural_key(x).text.decode()
+        key = structural_key(x)
+        return f"graph{key.inputs}({key.text.decode()})"
     return "".join(_plain(x))
 
 

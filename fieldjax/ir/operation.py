@@ -20,7 +20,10 @@ Demand = Domain | DomainUnion | None
 """What is needed of an input: a box, several boxes, or nothing."""
 
 Roots = Mapping[Dimension, UnitRange]
-"""Along each dimension, the extent of the outputs (or assignments) that something is computed for."""
+"""Along each dimension, the extent of the outputs (or assignments) that something is computed for.
+
+Only of those that are asked for on a domain: where none is, something is computed as far as it is available.
+"""
 
 Place = Domain | TableQuestions
 """What inference knows of an input: where a field lives, or whom to ask about a table."""

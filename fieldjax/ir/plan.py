@@ -29,6 +29,7 @@ class PlanKey:
     """A plan by value: domains in the order of the graph's nodes and ports, tables in the order of inputs."""
 
     domains: tuple[Domain | None, ...]
+    outputs: tuple[Domain, ...]
     tables: tuple[TablePlan, ...]
     clip: bool
 
@@ -47,6 +48,11 @@ class Plan:
     def clip(self) -> bool:
         """Whether an index can leave its field (parts were joined whose hull holds more than was asked)."""
         return self.key.clip
+
+    @property
+    def outputs(self) -> tuple[Domain, ...]:
+        """The domain of each output: a part of what is computed where a value is asked for twice, or is an input."""
+        return self.key.outputs
 
     def domain(self, value: Value) -> Domain | None:
         return self.domains.get(value)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import jax
 import numpy as np
 from hypothesis import strategies as st
 
@@ -45,21 +44,25 @@ class Case:
         """The arguments, over other arrays where given."""
         return [fj.as_field(d, a) for d, a in zip(self.domains, arrays or self.arrays, strict=True)]
 
-    @cached_property
+    @property
     def expected(self) -> Naive:
-        """By the naive reference. Raises Broken."""
-        return self.meaning(self.arrays)
+        """By the naive reference. Raises Broken or Refused."""
+        return self.meanings[self.expression]
 
-    def meaning(self, arrays: Sequence[np.ndarray]) -> Naive:
-        return self.expression.mean(self._naive(arrays), self.world)
+    @cached_property
+    def meanings(self) -> dict[Expression, Naive]:
+        """The expression and all its parts, by the naive reference."""
+        of = [naive.of_array(n, d, a) for n, (d, a) in enumerate(zip(self.domains, self.arrays, strict=True))]
+        return self.expression.mean(dict(zip(self.inputs, of, strict=True)), self.world)
 
-    def _naive(self, arrays: Sequence[np.ndarray]) -> dict[Expression, Naive]:
-        of = [naive.of_array(n, d, a) for n, (d, a) in enumerate(zip(self.domains, arrays, strict=True))]
-        return dict(zip(self.inputs, of, strict=True))
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether every specified element of every part is."""
+        return all(np.isfinite(part.values()).all() for part in self.meanings.values() if part.domain.is_finite())
 
-    def run(self, arrays: Sequence[Any] | None = None, **options: Any) -> fj.Field:
-        """Compiled."""
-        return self.operator(*self.fields(arrays), offset_provider=self.world.mesh, **options)
+    def run(self, arrays: Sequence[Any] | None = None, mesh: Any = None, **options: Any) -> fj.Field:
+        """Compiled, on the case's mesh or what stands for it."""
+        return self.operator(*self.fields(arrays), offset_provider=mesh or self.world.mesh, **options)
 
     def embedded(self, arrays: Sequence[Any] | None = None, **options: Any) -> fj.Field:
         """Embedded."""
@@ -71,21 +74,21 @@ class Case:
         with self.world.mesh:
             return self.operator.function(*self.fields(arrays))
 
-    def jitted(self) -> Any:
-        """Inside a jit of the user's own, the mesh an argument."""
-
-        @jax.jit
-        def outer(mesh: Any, *fields: Any) -> Any:
-            return self.operator(*fields, offset_provider=mesh)
-
-        return outer(self.world.mesh, *(fj.as_field(f.domain, f.ndarray, allocator=jax.numpy) for f in self.fields()))
-
     def recorded(self) -> tuple[Graph, list[Any]]:
         """The graph, and the data of its inputs (those of the expression first)."""
         provider = as_provider(self.world.mesh)
         call = read_call(tuple(self.fields()), {})
         recording, _ = record_call(self.operator.function, call, provider)
         return recording.graph, recording.inputs(call, provider)
+
+    def planted(self, keep: frozenset[Any], what: float) -> list[np.ndarray]:
+        """The arrays with `what` in every floating-point element that isn't in `keep`."""
+        arrays = [a.copy() for a in self.arrays]
+        for n, array in enumerate(arrays):
+            for index in np.ndindex(array.shape):
+                if (n, index) not in keep and array.dtype.kind == "f":
+                    array[index] = what
+        return arrays
 
     def function(self, wanted: Domain | None = None) -> Callable[..., Any]:
         """From arrays of the inputs to the array of the result, compiled."""
@@ -95,12 +98,8 @@ class Case:
     @cached_property
     def touched(self) -> frozenset[Any]:
         """Input elements that some operation computes with, over the whole domain of every part."""
-        known = self._naive(self.arrays)
-        top = self.expression.mean(known, self.world)
-        parts = {p: p.mean(known, self.world) for p in self.expression.parts()}
-        computing = [part for p, part in parts.items() if p.operands]
-        reads = [e.reads for part in (*computing, top) for _, e in part.elements()]
-        return frozenset().union(*reads)
+        computed = [part for p, part in self.meanings.items() if p.operands]
+        return frozenset().union(*(e.reads for part in computed for _, e in part.elements()))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # hypothesis asks for this first
         printer.text(repr(self))

@@ -59,9 +59,11 @@ class Expression:
         """In fieldjax, with something for each input."""
         return _said(self, dict(inputs))
 
-    def mean(self, inputs: Mapping[Expression, Naive], world: World) -> Naive:
-        """By the naive reference."""
-        return _meant(self, dict(inputs), world)
+    def mean(self, inputs: Mapping[Expression, Naive], world: World) -> dict[Expression, Naive]:
+        """This and everything below it, by the naive reference."""
+        known = dict(inputs)
+        _meant(self, known, world)
+        return known
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # hypothesis asks for this first
         printer.text(repr(self))

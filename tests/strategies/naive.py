@@ -100,6 +100,11 @@ class Naive:
             index = tuple(position[d] - int(self.spans[d][0]) for d in self.dims)
             yield index, self.at(position)
 
+    def reads(self, part: Domain) -> frozenset[Any]:
+        """Every input element that the elements on `part` depend on."""
+        inside = [dict(zip(part.dims, p, strict=True)) for p in itertools.product(*part.ranges)]
+        return NOTHING.union(*(self.at(p).reads for p in inside))
+
     def specified(self) -> np.ndarray:
         """Where an array of this field has a meaning."""
         where = np.zeros(self.domain.shape, bool)
@@ -239,10 +244,11 @@ def reduce(kind: str, field: Naive, axis: Dimension, table: NaiveTable | None) -
         total, reads, rest = IDENTITY[kind](field.dtype), NOTHING, NOTHING
         for slot in range(int(start), int(stop)):
             at = {**position, axis: slot}
-            if axis not in field.masked and table is not None and table.entry(at) is None:
-                continue
             value, read, skipped = field.at(at)
             if axis in skipped:
+                continue
+            if axis not in field.masked and table is not None and table.entry(at) is None:
+                total = None if value is None else total  # what is unspecified for another reason stays so
                 continue
             reads, rest = reads | read, rest | (skipped - {axis})
             with np.errstate(all="ignore"):

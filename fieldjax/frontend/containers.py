@@ -1,0 +1,56 @@
+"""Containers of fields and scalars: what JAX takes apart, and dataclasses, which it is told about here."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from fieldjax.connectivity import Mesh, MeshView, is_table
+from fieldjax.embedded.field import Field
+from fieldjax.embedded.leaves import is_scalar
+from fieldjax.frontend.traced import TracedField, TracedTable
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether something is taken as one piece, although JAX would look inside."""
+    return is_table(x) or isinstance(x, (Field, TracedField, TracedTable, Mesh, MeshView))
+
+
+def is_data(x: Any) -> bool:
+    """Whether something is a field, a scalar or a connectivity, recorded or not."""
+    return isinstance(x, (Field, TracedField, TracedTable)) or is_table(x) or is_scalar(x)
+
+
+def flatten(x: Any) -> tuple[list[Any], Any]:
+    """The leaves of `x`, and how they make it up: tuples, lists, dicts, named tuples, dataclasses of data."""
+    leaves, tree = jax.tree_util.tree_flatten(x, is_leaf=is_leaf)
+    if new := {type(leaf) for leaf in leaves if _is_new_container(leaf)}:
+        for kind in new:
+            _register(kind)
+        return flatten(x)
+    return leaves, tree
+
+
+def unflatten(tree: Any, leaves: Any) -> Any:
+    """The container with other leaves."""
+    return jax.tree_util.tree_unflatten(tree, leaves)
+
+
+def _is_new_container(x: Any) -> bool:
+    """Whether `x` is a dataclass, not known to JAX, that holds nothing but data and containers of data."""
+    if not dataclasses.is_dataclass(x) or isinstance(x, type) or is_leaf(x):
+        return False
+    fields = dataclasses.fields(x)
+    return all(f.init for f in fields) and bool(fields) and all(_holds_data(getattr(x, f.name)) for f in fields)
+
+
+def _holds_data(x: Any) -> bool:
+    leaves = jax.tree_util.tree_leaves(x, is_leaf=is_leaf)
+    return bool(leaves) and all(is_data(leaf) or _is_new_container(leaf) for leaf in leaves)
+
+
+def _register(kind: type) -> None:
+    names = [f.name for f in dataclasses.fields(kind)]
+    jax.tree_util.register_dataclass(kind, data_fields=names, meta_fields=[])
