@@ -105,16 +105,19 @@ class Reader:
         flat, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=is_whole)
         taken = _Taken()
         specs = tuple(taken.spec(x) for x in flat)
-        current = ambient()
-        in_force = taken.mesh(current.mesh) if current is not None and current.is_current() else None
-        for mesh in (get() for get in self._reachable):
-            if isinstance(mesh, Mesh):
-                taken.mesh(mesh)
-            elif isinstance(mesh, Connectivity):
-                taken.slot(mesh)
-        for connectivity in captured:
-            taken.slot(connectivity)
+        current = _mesh_in_force()
+        in_force = None if current is None else taken.mesh(current)
+        for used in (*self._used(), *captured):
+            taken.mesh(used) if isinstance(used, Mesh) else taken.slot(used)
         return Arguments(tuple(taken.arrays), tuple(taken.tables), tuple(taken.fields), tree, specs, in_force)
+
+    def _used(self) -> list[Mesh | Connectivity]:
+        """The meshes and connectivities that the function's closure and globals hold now."""
+        return [x for x in (get() for get in self._reachable) if isinstance(x, (Mesh, Connectivity))]
+
+    def everything(self, args: Any, kwargs: Any, captured: Sequence[Connectivity]) -> Any:
+        """All that a call reads, as one pytree; None for a function with static arguments."""
+        return None if self._static else (args, kwargs, _mesh_in_force(), self._used(), captured)
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Static arguments wrapped, so that they aren't taken for data."""
@@ -122,6 +125,11 @@ class Reader:
             return args, kwargs
         positional = tuple(Static(x) if n in self._static else x for n, x in enumerate(args))
         return positional, {k: Static(x) if k in self._static else x for k, x in kwargs.items()}
+
+
+def _mesh_in_force() -> Mesh | MeshView | None:
+    current = ambient()
+    return current.mesh if current is not None and current.is_current() else None
 
 
 class Static:

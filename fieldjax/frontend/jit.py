@@ -23,6 +23,7 @@ from fieldjax.connectivity import (
 from fieldjax.frontend.arguments import Arguments, Layout, Reader, mesh_view, rebuilt
 from fieldjax.frontend.questions import Log, Trie
 from fieldjax.frontend.returns import Returned, hand_back, take_apart
+from fieldjax.frontend.shortcut import Shortcuts
 
 
 class Jitted:
@@ -42,19 +43,25 @@ class Jitted:
         self._plans: Keyed[_Plan] = Keyed(size=256)
         self._captured: tuple[Connectivity, ...] = ()
         self._differentiates = False
+        self._shortcuts = Shortcuts()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        everything = None if self._differentiates else self._reader.everything(args, kwargs, self._captured)
+        if everything is not None:
+            result = self._shortcuts.call(everything)
+            if result is not NotImplemented:
+                return result
         while True:
             call = self._reader.read(args, kwargs, self._captured)
             try:
-                return self._run(call)
+                return self._run(call, everything)
             except Again as wanted:
                 if wanted.owner is not self:
                     raise
                 self._captured = (*self._captured, *wanted.capture)
                 self._differentiates |= wanted.adjoints
 
-    def _run(self, call: Arguments) -> Any:
+    def _run(self, call: Arguments, everything: Any) -> Any:
         tables = [resolve(t) for t in call.tables]
         if self._differentiates or _is_differentiated(call):
             tables = [t.with_adjoint() if t.adjoint_pays else t for t in tables]
@@ -67,6 +74,8 @@ class Jitted:
             plan = self._plans.get(contents, lambda: self._plan(call, key, tables, parts, traced))
         arrays = traced[0] if traced else plan.run(call.arrays, parts)
         assert plan.returned is not None
+        if everything is not None:
+            self._shortcuts.add(everything, plan.run, call.arrays, tables, plan.returned)
         return hand_back(plan.returned, arrays, call.fields, tables)
 
     def _plan(

@@ -20,16 +20,21 @@ from fieldjax.ir.operations.scan import Scan
 class ScanOperator(FieldOperator):
     """A function from the carry of one level, and the arguments there, to the carry of the next.
 
-    Called like a field operator, on fields, scalars and containers of them: `op(*fields, offset_provider=...)`,
-    with `out=` or `domain=`, inside operators or directly. The result is structured like the carry and holds
-    it at every level. It lives on the arguments' dimensions and the axis.
+    Called like a field operator, on fields, scalars and containers of them, with `out=` or `domain=`, inside
+    operators or directly. The result is structured like the carry and holds it at every level. It lives on
+    the arguments' dimensions and the axis.
 
     The column begins and ends with the outputs: with `domain=` or `out=` of the call around, and else where
-    the arguments do. `init` is the carry that the first level starts from (the last level, when not `forward`).
+    the arguments do. The first level starts from `init` (the last level, when not `forward`).
     """
 
     def __init__(
-        self, function: Callable[..., Any], axis: Dimension, forward: bool = True, init: Any = 0.0, backend: str | None = JAX
+        self,
+        function: Callable[..., Any],
+        axis: Dimension,
+        forward: bool = True,
+        init: Any = 0.0,
+        backend: str | None = JAX,
     ) -> None:
         super().__init__(function, backend)
         _check_definition(function, axis, init)
@@ -67,7 +72,11 @@ def _check_definition(function: Callable[..., Any], axis: Dimension, init: Any) 
             location=where,
             hints=["name a dimension: `scan_operator(axis=K, ...)`"],
         )
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    kinds = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+    )
     first = next(iter(inspect.signature(function).parameters.values()), None)
     if first is None or first.kind not in kinds:
         raise ArgumentError(
@@ -114,8 +123,8 @@ def scan_operator(
 
     The function gets the carry, which is `init` at the first level (the last, when not `forward`), and each
     argument's value at the level; it returns the new carry. A carry is a number, or a tuple, named tuple or
-    dataclass of carries. Its dtype is what `init` and the body promote to; Python numbers in `init` take that of
-    the body. `backend` and `grid_type` as in `field_operator`.
+    dataclass of carries. Its dtype is what `init` and the body promote to; Python numbers in `init` take that
+    of the body. `backend` and `grid_type` as in `field_operator`.
 
     Raises:
         DimensionError: `axis` isn't a dimension, or counts neighbours.

@@ -44,21 +44,26 @@ class BodyScope(Scope):
         return self.arguments[value]
 
     def capture(self, data: Any) -> Value:
+        """A field or scalar from outside, at one level."""
         if is_table(data):
             _no_place("read neighbours")
         return self.brought(self.outer.capture(data))
 
     def adopt(self, other: Scope) -> None:
+        """What constants captured is captured by the recording around."""
         if other is not self.outer:
             self.outer.adopt(other)
 
     def table(self, offset: FieldOffset) -> Value:
+        """There are no neighbours here."""
         _no_place("read neighbours")
 
     def table_over(self, local: Dimension) -> Value:
+        """There are no neighbours here."""
         _no_place("reduce over neighbours")
 
     def check(self, operation: Operation) -> None:
+        """Only arithmetic has a place here."""
         if not isinstance(operation, (Cast, Pointwise)):
             _no_place("be shifted, reduced or broadcast")
 
@@ -73,7 +78,7 @@ def _no_place(what: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class Body:
-    """A recorded body: the graph from carries and arguments to new carries, and the arguments' values outside."""
+    """The graph from carries and arguments to new carries, twice: each is emitted; and the arguments."""
 
     graph: Graph
     arguments: tuple[Value, ...]
@@ -92,7 +97,9 @@ class Definition:
     def location(self) -> Location | None:
         """Where the function is defined."""
         code = getattr(self.function, "__code__", None)
-        return None if code is None else Location(code.co_filename, code.co_firstlineno, function=code.co_name)
+        return (
+            None if code is None else Location(code.co_filename, code.co_firstlineno, function=code.co_name)
+        )
 
     def record(self, args: Any, kwargs: Any, outer: Scope) -> Body:
         """The body on carries of the types that it gives them.
@@ -100,7 +107,7 @@ class Definition:
         Raises ArgumentError where it doesn't return a carry, DtypeError where a carry can't start with its
         initial value.
         """
-        types = [v.field_type for v in self.initial]
+        types = [FieldType((), v.field_type.dtype, v.field_type.weak) for v in self.initial]
         for _ in range(MOST_PASSES):
             scope = BodyScope(outer)
             carries = [parameter(f"carry{n}", t) for n, t in enumerate(types)]
@@ -110,7 +117,10 @@ class Definition:
                 break
             types = joined
         self._check_initial(types)
-        new = [v if v.field_type.dtype == t.dtype else record(Cast(t.dtype), v)[0] for v, t in zip(new, types, strict=True)]
+        new = [
+            v if v.field_type.dtype == t.dtype else record(Cast(t.dtype), v)[0]
+            for v, t in zip(new, types, strict=True)
+        ]
         graph = simplify(Graph((*carries, *scope.arguments.values()), (*new, *new)))
         return Body(graph, tuple(scope.arguments))
 
@@ -134,7 +144,10 @@ class Definition:
         raise ArgumentError(
             "the body of the scan doesn't return what it carries",
             location=self.location,
-            notes=[f"it starts with {_shape(unflatten(self.tree, self.leaves))}", f"it returns {_shape(result)}"],
+            notes=[
+                f"it starts with {_shape(unflatten(self.tree, self.leaves))}",
+                f"it returns {_shape(result)}",
+            ],
             hints=["return the new carry, structured like `init`"],
         )
 

@@ -1,7 +1,7 @@
 """The columns of scans, fixed before a graph is differentiated.
 
-The column of a scan follows from the outputs that it is computed for. A graph of cotangents has other outputs:
-there the column must be stated by the scan itself.
+The column of a scan follows from the outputs that it is computed for. A graph of cotangents has other
+outputs: there the column must be stated by the scan itself.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from fieldjax.ir.simplify import rewrite
 def with_fixed_columns(graph: Graph, cotangents: Mapping[int, Value]) -> Graph:
     """The graph with scans whose columns are the extents of the cotangents of the outputs that they serve.
 
-    `cotangents` are those of the outputs that are asked for on a domain; a scan that serves none of them runs as
-    far as its arguments reach. Each scan also emits what a reverse scan reads.
+    `cotangents` are those of the outputs that are asked for on a domain; a scan that serves none of them runs
+    as far as its arguments reach. Each scan also emits what a reverse scan reads.
     """
     from fieldjax.ir.operations.scan import Scan
     from fieldjax.ir.operations.scan_derivative import with_previous

@@ -13,6 +13,7 @@ from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operation import record
 from fieldjax.ir.operations.layout import Extend, Union
 from fieldjax.ir.operations.literal import Parameter
+from fieldjax.ir.operations.slots import UsedOnly
 from fieldjax.ir.simplify import simplify
 
 
@@ -114,4 +115,12 @@ def _on_whole(cotangent: Value | None, like: Value) -> Value:
         return match(literal(0.0), like)
     if not like.dims:
         return cotangent
-    return record(Extend(), cotangent, like, location=like.node.location)[0]
+    return record(Extend(), _of_neighbours(cotangent, like), like, location=like.node.location)[0]
+
+
+def _of_neighbours(cotangent: Value, like: Value) -> Value:
+    """Zero where `like` holds a substitute: nobody reads it there."""
+    for mask in like.masks:
+        if mask.slot is None and mask.local is not None and not mask.moved:
+            cotangent = record(UsedOnly(mask.local), cotangent, mask.table, location=like.node.location)[0]
+    return cotangent

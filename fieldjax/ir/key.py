@@ -73,6 +73,9 @@ def canonical(x: Any) -> str:
 
     Raises TypeError for what can't state its identity: such an operation can't be shared.
     """
+    if isinstance(x, Graph):
+        key = structural_key(x)
+        return f"graph{key.inputs}({key.text.decode()})"
     if isinstance(x, Dimension):
         return f"{x.kind.value}:{x.value!r}"
     if isinstance(x, (FieldType, TableType)) or dataclasses.is_dataclass(x) and not isinstance(x, type):
@@ -80,9 +83,6 @@ def canonical(x: Any) -> str:
         return f"{type(x).__module__}.{type(x).__qualname__}({inner})"
     if isinstance(x, tuple):
         return f"({','.join(map(canonical, x))})"
-    if isinstance(x, Graph):
-        key = structural_key(x)
-        return f"graph{key.inputs}({key.text.decode()})"
     return "".join(_plain(x))
 
 

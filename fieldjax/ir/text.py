@@ -17,8 +17,15 @@ def to_text(graph: Graph) -> str:
     for node in graph.nodes:
         if not isinstance(node.operation, Parameter):
             lines.append(f"  {_line(node, names)}")
+            lines += [f"      {line}" for line in _body(node)]
     lines.append(f"  return {', '.join(names[v] for v in graph.outputs)}")
     return "\n".join(lines)
+
+
+def _body(node: Node) -> list[str]:
+    """The graph inside of an operation."""
+    body = getattr(node.operation, "body", None)
+    return to_text(body).splitlines() if isinstance(body, Graph) else []
 
 
 def _named(value: Value, name: str, names: dict[Value, str]) -> str:

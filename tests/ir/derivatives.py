@@ -83,7 +83,9 @@ class _Check:
         tangent = self.forward(self.graph, self.wanted, self.wrt)
         self.close(tangent[self.specified], by_jax[self.specified])
         if self.is_double:
-            self.close(tangent[self.specified], self.difference()[self.specified], 1e-6)
+            difference = self.difference()
+            smooth = self.specified & np.isfinite(difference)  # not so where nothing gives -inf
+            self.close(tangent[smooth], difference[smooth], 1e-6)
         back = self.reverse(self.graph)
         for mine, jaxs in zip(back, back_by_jax, strict=True):
             assert mine.shape == jaxs.shape and mine.dtype == jaxs.dtype
@@ -126,7 +128,8 @@ class _Check:
     def difference(self) -> Any:
         up = [x + STEP * t for x, t in zip(self.point, self.tangents, strict=True)]
         down = [x - STEP * t for x, t in zip(self.point, self.tangents, strict=True)]
-        return (np.asarray(self.of(*up)) - np.asarray(self.of(*down))) / (2 * STEP)
+        with np.errstate(invalid="ignore"):
+            return (np.asarray(self.of(*up)) - np.asarray(self.of(*down))) / (2 * STEP)
 
     def dot_product(self, tangent: Any, back: Sequence[Any]) -> None:
         forward = np.vdot(self.cotangent, np.where(self.specified, tangent, 0))

@@ -59,8 +59,9 @@ class Scan(Operation):
         self._check(own)
         dims = canonical_dims((*(d for t in own for d in t.dims), self.axis))
         columns = tuple(d for d in dims if d != self.axis)
+        places = [columns] * self.carries + [dims] * (len(self.body.outputs) - self.carries)
         types = [v.field_type for v in self.body.outputs]
-        return tuple(FieldType(columns if n < self.carries else dims, t.dtype, t.weak) for n, t in enumerate(types))
+        return tuple(FieldType(p, t.dtype, t.weak) for p, t in zip(places, types, strict=True))
 
     def _check(self, own: Sequence[FieldType]) -> None:
         if self.axis.kind is DimensionKind.LOCAL:
@@ -131,11 +132,12 @@ class Scan(Operation):
         raise DomainError(
             f"the column of the scan doesn't hold all levels that are read: {name} {missing}",
             location=node.location,
-            notes=[f"the column is {name}{column}, as far as the outputs and the arguments reach", f"read is {name}{read}"],
-            hints=[
-                "a reader at another level doesn't enlarge the column, since that would move its first level: "
-                "ask for less with `domain=`, or choose the levels with `concat_where`"
+            notes=[
+                f"the column is {name}{column}, as far as the outputs and the arguments reach",
+                f"read is {name}{read}",
+                "a reader at another level doesn't enlarge the column: its first level would move",
             ],
+            hints=["ask for less with `domain=`, or choose the levels with `concat_where`"],
         )
 
     def demand(

@@ -52,8 +52,10 @@ def _partial(scan: Scan, order: Sequence[int], *initial: Sequence[Value]) -> tup
     return tuple(p for p, n in enumerate(order) if n in scan.partial and p not in literals)
 
 
-def _with_tangents(scan: Scan, carried: Sequence[int], moving: Sequence[int], emitted: Sequence[int]) -> Graph:
-    """From carries and their tangents, arguments and theirs, to the same of the new carries, and what is emitted."""
+def _with_tangents(
+    scan: Scan, carried: Sequence[int], moving: Sequence[int], emitted: Sequence[int]
+) -> Graph:
+    """The body with tangents: of carries and arguments, to new carries and what is emitted."""
     body, number = scan.body, scan.carries
     tangent = jvp(body, [*carried, *moving])
     seeds = tangent.inputs[scan.end :]
@@ -74,10 +76,12 @@ def with_previous(node: Node) -> Node:
     return record(operation, *node.inputs, location=node.location)[0].node
 
 
-def reverse_cotangents(scan: Scan, node: Node, cotangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
+def reverse_cotangents(
+    scan: Scan, node: Node, cotangents: Sequence[Value | None]
+) -> tuple[Value | None, ...]:
     """The cotangents of the inputs: a scan from the last level to the first over the transposed body.
 
-    Its carries are the cotangents of the carries; at each level it reads the carries that the level began with.
+    It carries the cotangents of the carries, and at each level reads the carries that the level began with.
     """
     nothing = (None,) * len(node.inputs)
     carried = _floating(scan.body.inputs[: scan.carries])
@@ -107,7 +111,7 @@ def _reversed(
     moving: Sequence[int],
     live: Sequence[int],
 ) -> tuple[Scan, list[int]]:
-    """The reverse scan; and which of (previous carries, arguments, cotangents of what is emitted) it reads."""
+    """The reverse scan; and which of previous carries, arguments and cotangents it reads."""
     body = scan.body
     back = vjp(Graph(body.inputs, tuple(body.outputs[n] for n in (*carried, *live))), [*carried, *moving])
     seeds = back.inputs[scan.end :]
@@ -116,8 +120,9 @@ def _reversed(
     nodes = set(Graph((), back.outputs).nodes)
     zeros = {*(n for n in scan.partial if n >= scan.carries), *range(scan.end, len(arguments))}
     read = [n for n, v in enumerate(arguments) if v.node in nodes or n >= scan.end]
+    inputs = (*seeds[: len(carried)], *(arguments[n] for n in read))
     operation = Scan(
-        body=Graph((*seeds[: len(carried)], *(arguments[n] for n in read)), (*back.outputs[: len(carried)], *emitted)),
+        body=Graph(inputs, (*back.outputs[: len(carried)], *emitted)),
         axis=scan.axis,
         forward=not scan.forward,
         carries=len(carried),

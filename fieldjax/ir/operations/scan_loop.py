@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fieldjax.domain import Domain
 from fieldjax.ir.arrays import Arrays
 from fieldjax.ir.evaluation import At, Evaluation, align
+from fieldjax.ir.graph import Value
 from fieldjax.ir.inference import infer
 from fieldjax.ir.operations.layout import padded
 
@@ -24,8 +25,8 @@ class Layout(NamedTuple):
 
     shape: tuple[int, ...]
     """Of the columns: all dimensions but the axis."""
-    count: int
-    """Levels."""
+    levels: int
+    """How many there are."""
     by_level: tuple[bool | None, ...]
     """For each argument whether it differs from level to level; None where the body doesn't read it."""
     emitted: tuple[bool, ...]
@@ -50,7 +51,9 @@ def _initial(scan: Scan, at: At, index: int, columns: Domain) -> Any:
     return at.xp.broadcast_to(at.arrays.cast(array, scan.body.inputs[index].field_type.dtype), columns.shape)
 
 
-def _arguments(scan: Scan, at: At, box: Domain, axis: int) -> tuple[list[Any], list[Any], tuple[bool | None, ...]]:
+def _arguments(
+    scan: Scan, at: At, box: Domain, axis: int
+) -> tuple[list[Any], list[Any], tuple[bool | None, ...]]:
     """The arguments that differ from level to level, levels first; the others; and which is which."""
     levels: list[Any] = []
     constants: list[Any] = []
@@ -60,7 +63,7 @@ def _arguments(scan: Scan, at: At, box: Domain, axis: int) -> tuple[list[Any], l
             by_level.append(None)
             continue
         array = _operand(scan, at, n, box)
-        varies = array.ndim > 0 and scan.axis in at.node.inputs[n].dims and array.shape[axis] == box.shape[axis]
+        varies = scan.axis in at.node.inputs[n].dims and array.shape[axis] == box.shape[axis]
         by_level.append(varies)
         if varies:
             levels.append(at.xp.moveaxis(array, axis, 0))
@@ -89,13 +92,13 @@ class Loop:
     def __call__(
         self, initial: tuple[Any, ...], levels: tuple[Any, ...], constants: tuple[Any, ...]
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        if self.layout.count == 0:
+        if self.layout.levels == 0:
             return initial, self._nothing()
 
         def step(carries: Sequence[Any], level: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             return self._step(carries, level, constants)
 
-        return self.arrays.scan(step, initial, levels, self.layout.count, self.scan.forward)
+        return self.arrays.scan(step, initial, levels, self.layout.levels, self.scan.forward)
 
     def _step(
         self, carries: Sequence[Any], level: Sequence[Any], constants: Sequence[Any]
@@ -107,11 +110,12 @@ class Loop:
         values = Evaluation(body, self.plan, self.arrays, (*carries, *arguments)).values()
         number = self.scan.carries
         wanted = [n for n in range(len(values)) if n < number or self.layout.emitted[n - number]]
-        full = [
-            self.arrays.xp.broadcast_to(self.arrays.cast(values[n], body.outputs[n].field_type.dtype), self.layout.shape)
-            for n in wanted
-        ]
+        full = [self._full(values[n], body.outputs[n]) for n in wanted]
         return tuple(full[:number]), tuple(full[number:])
+
+    def _full(self, array: Any, value: Value) -> Any:
+        """What the body gave, for each column."""
+        return self.arrays.xp.broadcast_to(self.arrays.cast(array, value.field_type.dtype), self.layout.shape)
 
     def _nothing(self) -> tuple[Any, ...]:
         outputs = self.scan.body.outputs[self.scan.carries :]
