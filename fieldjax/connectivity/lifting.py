@@ -6,7 +6,6 @@ its table is inlined as a constant of that program, which works, and is said onc
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +14,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 
-from fieldjax.connectivity.traces import is_compiling
-from fieldjax.errors import FieldjaxWarning
+from fieldjax.connectivity.questions.explain import show_table
+from fieldjax.connectivity.traces import is_compiling, recorders
+from fieldjax.errors import user_location, warn
 
 if TYPE_CHECKING:
     from fieldjax.connectivity.connectivity import Connectivity
-    from fieldjax.connectivity.view import Table, TableView
+    from fieldjax.connectivity.view import Table
 
 
 class Lifter(Protocol):
     """The trace of `fieldjax.jit` that is under way."""
 
-    def lift(self, connectivity: Connectivity) -> TableView:
-        """The view of a concrete connectivity; may abandon the trace to begin again with it as an argument."""
+    def lift(self, connectivity: Table) -> Table:
+        """The view of a connectivity; may abandon the trace to begin again with it as an argument.
+
+        A traced connectivity that isn't an argument of that trace is returned as it is.
+        """
         ...
 
     def attach(self) -> None:
@@ -37,6 +40,7 @@ class Lifter(Protocol):
 
 _lifter: ContextVar[Lifter | None] = ContextVar("fieldjax_lifter", default=None)
 _warned: weakref.WeakSet[Any] = weakref.WeakSet()
+_warned_traces: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 @contextmanager
@@ -51,20 +55,26 @@ def lifting(lifter: Lifter) -> Iterator[None]:
 
 def resolve(table: Table) -> Table:
     """The table as the current trace may use it: lifted, or itself. Warns where it is inlined."""
-    if isinstance(table.table, jax.core.Tracer):  # a view's always is
-        return table
     lifter = _lifter.get()
     if lifter is not None:
         return lifter.lift(table)
-    if table.structure not in _warned and is_compiling():
+    if not isinstance(table.table, jax.core.Tracer) and table.structure not in _warned and is_compiling():
         _warned.add(table.structure)
-        warnings.warn(
-            f"the connectivity {table.structure.domain} -> {table.codomain.value} is closed over by jax.jit: its "
-            "table is inlined into the compiled program. Pass it as an argument, or use fieldjax.jit",
-            FieldjaxWarning,
-            stacklevel=2,
-        )
+        _warn(table)
     return table
+
+
+def _warn(table: Connectivity) -> None:
+    """Once per trace: a mesh has many tables."""
+    *_, outermost = recorders()
+    if outermost in _warned_traces:
+        return
+    _warned_traces.add(outermost)
+    message = (
+        f"the connectivity {show_table(table.domain, table.codomain)} is closed over by jax.jit: its table is "
+        "inlined into the compiled program, and so is every other. Pass the mesh as an argument, or use fieldjax.jit"
+    )
+    warn(message, user_location())
 
 
 def want_adjoints() -> None:

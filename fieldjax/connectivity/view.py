@@ -6,7 +6,7 @@ Not a pytree: under `lax.cond` and the like a view would be compared before anyt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from fieldjax.connectivity.ambient import put_in_force, withdraw
 from fieldjax.connectivity.connectivity import Connectivity
@@ -17,6 +17,7 @@ from fieldjax.connectivity.structure import Structure
 from fieldjax.connectivity.traces import is_differentiating
 from fieldjax.connectivity.transpose import Transposed
 from fieldjax.domain import Dimension, Domain, UnitRange
+from fieldjax.errors import UnsupportedError, user_location
 
 Ask: TypeAlias = Callable[[str, tuple[Any, ...]], Any]
 """Answers `question(*arguments)` for the table of this call, and notes the answer."""
@@ -78,6 +79,10 @@ class TableView:
         """As for a connectivity."""
         return self._ask("facts", (sub,))
 
+    @property
+    def __jax_array__(self) -> NoReturn:
+        raise _no_data("connectivity")
+
     def __repr__(self) -> str:
         return f"TableView({self.domain} -> {self.codomain.value})"
 
@@ -119,9 +124,22 @@ class MeshView(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.entries)
 
+    @property
+    def __jax_array__(self) -> NoReturn:
+        raise _no_data("mesh")
+
     def __enter__(self) -> MeshView:
         put_in_force(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         withdraw()
+
+
+def _no_data(what: str) -> UnsupportedError:
+    """JAX asks a view for `__jax_array__` when it meets one among the arguments of a transformation."""
+    return UnsupportedError(
+        f"inside fieldjax.jit a {what} can't be an argument of a transformation of JAX",
+        location=user_location(),
+        hints=[f"let the inner function close over the {what}", "or make the inner function a fieldjax.jit"],
+    )

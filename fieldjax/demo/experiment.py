@@ -21,7 +21,7 @@ GRAVITY = 9.80616
 DEPTH = 4000.0
 """Of the ocean, m: waves travel at 198 m/s, in 12 hours as far as 77 degrees."""
 CHUNKS = 12
-"""A run is this many calls of one compiled loop, with a state kept after each."""
+"""A run is at least this many calls of one compiled loop, an hour at most each; a state is kept after each."""
 DEGREE = 4
 """Of the spherical harmonic cos⁴(latitude) cos(4 longitude)."""
 
@@ -29,7 +29,7 @@ SOURCE = (-38.0, 0.0)
 """Where the wave begins: longitude and latitude, degrees."""
 STATION = (38.0, 8.0)
 """The middle of where its height is observed at the end."""
-SOURCE_RADIUS, STATION_RADIUS = 6.0, 12.0
+SOURCE_RADIUS, STATION_RADIUS = 6.0, 10.0
 """Degrees."""
 
 
@@ -41,8 +41,16 @@ class Experiment:
     model: Model
     mesh: Mesh
     hours: float
+    chunks: int
+    """How many calls of the compiled loop make a run."""
     steps: int
-    """Time steps in one chunk."""
+    """Time steps in one of them."""
+
+    @property
+    def name(self) -> str:
+        """Of the grid, as ICON names it."""
+        attrs = self.grid.geometry.attrs
+        return f"R{attrs['grid_root']}B{attrs['grid_level']}"
 
     @property
     def interval(self) -> float:
@@ -55,7 +63,7 @@ class Experiment:
 
     def forecast(self, state: State) -> State:
         """The state at the end, by one loop: what is differentiated."""
-        return advance(state, self.model, self.mesh, steps=CHUNKS * self.steps)
+        return advance(state, self.model, self.mesh, steps=self.chunks * self.steps)
 
     def at_rest(self, h: np.ndarray) -> State:
         """The state of height `h` without motion."""
@@ -79,17 +87,17 @@ class Experiment:
         return np.degrees(np.arccos(np.clip(cosine, -1, 1)))
 
     def observed(self) -> np.ndarray:
-        """The cells where the height is observed at the end."""
-        return self.distance(STATION) < STATION_RADIUS
+        """How much the final height of each cell counts: 1 at the station, 1/e at its radius."""
+        return np.exp(-((self.distance(STATION) / STATION_RADIUS) ** 2))
 
     def misfit(self, observation: Field) -> Callable[[Field], tuple[Any, Field]]:
         """For an initial height, water at rest: how far its forecast is from the observation, and the gradient.
 
-        The misfit is half the mean square (m²) over the observed cells.
+        The misfit is half the mean square (m²) around the station, as `observed` weighs it.
         """
         area = self.grid["cell_area"] * self.observed()
         weight = on_cells(self.grid, area / area.sum())
-        u, steps = self.at_rest(np.zeros_like(area)).u, CHUNKS * self.steps
+        u, steps = self.at_rest(np.zeros_like(area)).u, self.chunks * self.steps
         return lambda h: _misfit(h, u, observation, weight, self.model, self.mesh, steps=steps)
 
     def mass(self, state: State) -> float:
@@ -125,7 +133,8 @@ def prepare(grid: Grid, hours: float) -> Experiment:
     edge_of_cell = grid.table("C2E")
     weight = grid["orientation_of_normal"] * grid["edge_length"][edge_of_cell] / grid["cell_area"][:, None]
     inverse_distance = 1 / grid["dual_edge_length"]
-    interval = hours * 3600 / CHUNKS
+    chunks = max(CHUNKS, int(np.ceil(hours)))
+    interval = hours * 3600 / chunks
     steps = int(np.ceil(interval / (0.5 * largest_stable_step(weight, inverse_distance[edge_of_cell]))))
     model = Model(
         as_field({Edge: edges}, inverse_distance),
@@ -134,7 +143,7 @@ def prepare(grid: Grid, hours: float) -> Experiment:
         DEPTH,
         interval / steps,
     )
-    return Experiment(grid, model, grid.mesh_of("C2E", "E2C"), hours, steps)
+    return Experiment(grid, model, grid.mesh_of("C2E", "E2C"), hours, chunks, steps)
 
 
 def largest_stable_step(weight: np.ndarray, inverse_distance: np.ndarray) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fieldjax.demo.experiment import STATION, STATION_RADIUS
 from fieldjax.demo.run import Results
 from fieldjax.mesh import Grid
 
@@ -31,9 +30,11 @@ def dataset(results: Results) -> xr.Dataset:
         height=_on(FACE, [s.h for s in results.states], "m", "height above the mean"),
         velocity=_on(EDGE, [s.u for s in results.states], "m s-1", "velocity along the edge's normal"),
         cell_area=_on(FACE, area, "m2", "area of the cell"),
-        observed=_on(FACE, experiment.observed().astype(np.int8), "1", f"whether {_observed_in_words()}"),
-        gradient=_on(FACE, results.gradient, "m", "derivative of the misfit by the initial height of the cell"),
-        sensitivity=_on(FACE, sensitivity(results), "m-1", "that derivative per area, times the sphere's area"),
+        observed=_on(FACE, experiment.observed(), "1", "weight of the final height in the misfit"),
+        gradient=_on(
+            FACE, results.gradient, "m", "derivative of the misfit by the initial height of the cell"
+        ),
+        sensitivity=_on(FACE, sensitivity(results), "m", "that derivative per area, times the sphere's area"),
     )
 
 
@@ -60,8 +61,16 @@ def ugrid(grid: Grid) -> xr.Dataset:
     }
     tables = {
         "mesh": ((), np.int32(0), topology),
-        "mesh_face_nodes": ((FACE, "face_corner"), grid.table("C2V"), _TABLE | {"cf_role": "face_node_connectivity"}),
-        "mesh_edge_nodes": ((EDGE, "edge_end"), grid.table("E2V"), _TABLE | {"cf_role": "edge_node_connectivity"}),
+        "mesh_face_nodes": (
+            (FACE, "face_corner"),
+            grid.table("C2V"),
+            _TABLE | {"cf_role": "face_node_connectivity"},
+        ),
+        "mesh_edge_nodes": (
+            (EDGE, "edge_end"),
+            grid.table("E2V"),
+            _TABLE | {"cf_role": "edge_node_connectivity"},
+        ),
     }
     attrs = {"Conventions": "CF-1.8 UGRID-1.0", "title": "fieldjax demo: linear shallow water"}
     return xr.Dataset(tables, coords=coordinates, attrs=attrs)
@@ -80,8 +89,3 @@ def _on(dim: str, values: Any, units: str, name: str) -> tuple[Sequence[str], np
     location = {"mesh": "mesh", "location": dim.removeprefix("mesh_")}
     dims = ("time", dim) if array.ndim == 2 else (dim,)
     return dims, array, {"long_name": name, "units": units} | location
-
-
-def _observed_in_words() -> str:
-    lon, lat = STATION
-    return f"the final height is observed: within {STATION_RADIUS:g} degrees of {lon:g} E, {lat:g} N"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 
 from fieldjax import Field
 from fieldjax.demo.checks import Check, dot_product, energy_drift, frequency_error, mass_drift, taylor_order
-from fieldjax.demo.experiment import CHUNKS, DEGREE, Experiment, on_cells, prepare
+from fieldjax.demo.experiment import DEGREE, Experiment, on_cells, prepare
 from fieldjax.demo.shallow_water import State
 from fieldjax.demo.timing import Stopwatch, bytes_to_move, pass_over
 from fieldjax.mesh import Grid, icosahedral_grid, open_icon, write_icon
@@ -40,22 +40,25 @@ class Results:
 
 def run(folder: Path, *, level: int = 4, hours: float = 12.0) -> Results:
     """Everything but the files of the result; the grid goes through `folder`."""
-    experiment = prepare(grid_by_file(level, folder / "demo_grid.nc"), hours)
-    with _progress(2 * CHUNKS) as bar:
-        loop = Stopwatch()
+    loop, adjoint = Stopwatch(), Stopwatch()
+    with progress() as bar:
+        with stage(bar, "grid"):
+            experiment = prepare(grid_by_file(level, folder / "demo_grid.nc"), hours)
+        bar.total += 2 * experiment.chunks
         waves = history(experiment, experiment.wave(), loop, bar, "wave")
         modes = history(experiment, experiment.mode(), loop, bar, f"mode {DEGREE}")
-    misfit = experiment.misfit(waves[-1].h)
-    adjoint, guess = Stopwatch(), on_cells(experiment.grid, np.zeros(waves[0].h.shape))
-    for _ in range(3):
-        value, gradient = adjoint(misfit, guess)
-    moved = bytes_to_move(waves[0], experiment.model, experiment.mesh)
-    checks = (
-        *physics(experiment, waves, modes),
-        dot_product(experiment.forecast, waves[0], impedance=impedance(experiment)),
-        taylor_order(lambda h: float(misfit(h)[0]), guess, gradient),
-    )
-    one_pass = pass_over(moved, experiment.steps)
+        with stage(bar, "gradient"):
+            misfit = experiment.misfit(waves[-1].h)
+            guess = on_cells(experiment.grid, np.zeros(waves[0].h.shape))
+            _, gradient = [adjoint(misfit, guess) for _ in range(3)][-1]
+        with stage(bar, "checks"):
+            checks = (
+                *physics(experiment, waves, modes),
+                dot_product(experiment.forecast, waves[0], impedance=impedance(experiment)),
+                taylor_order(lambda h: float(misfit(h)[0]), guess, gradient),
+            )
+        moved = bytes_to_move(waves[0], experiment.model, experiment.mesh)
+        one_pass = pass_over(moved, experiment.steps)
     return Results(experiment, waves, gradient, checks, loop, adjoint, moved, one_pass)
 
 
@@ -65,13 +68,11 @@ def grid_by_file(level: int, path: Path) -> Grid:
     return open_icon(path)
 
 
-def history(
-    experiment: Experiment, state: State, loop: Stopwatch, bar: Any, name: str
-) -> tuple[State, ...]:
+def history(experiment: Experiment, state: State, loop: Stopwatch, bar: Any, name: str) -> tuple[State, ...]:
     """The states of a run, from the first on."""
     states = [state]
     bar.set_description(name)
-    for _ in range(CHUNKS):
+    for _ in range(experiment.chunks):
         states.append(loop(experiment.chunk, states[-1]))
         bar.update()
     return tuple(states)
@@ -96,8 +97,17 @@ def impedance(experiment: Experiment) -> float:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Any]:
+def progress() -> Iterator[Any]:
+    """A bar over the stages; who knows of more to do adds to its total."""
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="chunk", bar_format="{desc:>8} |{bar:40}| {n_fmt}/{total_fmt}") as bar:
+    with tqdm(total=3, bar_format="{desc:>8} |{bar:40}| {n_fmt}/{total_fmt}, {elapsed}") as bar:
         yield bar
+
+
+@contextmanager
+def stage(bar: Any, name: str) -> Iterator[None]:
+    """One stage, named while it lasts."""
+    bar.set_description(name)
+    yield
+    bar.update()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from fieldjax.errors.base import FieldjaxError, FieldjaxWarning
 from fieldjax.errors.location import Label, Location, user_location
 from fieldjax.errors.rendering import render
+from fieldjax.errors.warning import warn
 
 __all__ = [
     "ArgumentError",
@@ -28,6 +29,7 @@ __all__ = [
     "UnsupportedError",
     "render",
     "user_location",
+    "warn",
 ]
 
 

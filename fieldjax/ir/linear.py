@@ -23,8 +23,8 @@ Arrays = tuple[Any, ...]
 class Map(Protocol):
     """A function `(inputs, residuals) -> outputs` of tuples of arrays, linear in `inputs`.
 
-    Maps are parameters of jaxprs: they must be hashable, small and free of arrays, and equal where they do the
-    same, so that what was traced and compiled for one serves the other. A frozen dataclass is.
+    Maps are parameters of jaxprs: they must be hashable, small and free of arrays, and equal where they do
+    the same, so that what was traced and compiled for one serves the other. A frozen dataclass is.
 
     Law: for a map and its transpose, ``Σ forward(x, r) · y == Σ x · transpose(y, r)`` for all x, y and r.
     A map is also differentiated in its residuals, by JAX, as it is written.
@@ -48,9 +48,7 @@ def linear(forward: Map, transpose: Map, inputs: Sequence[Any], residuals: Seque
     Array(3., dtype=float32, weak_type=True)
     """
     inputs = _varying_like(inputs, residuals)
-    return tuple(
-        linear_p.bind(*inputs, *residuals, forward=forward, transpose=transpose, count=len(inputs))
-    )
+    return tuple(linear_p.bind(*inputs, *residuals, forward=forward, transpose=transpose, count=len(inputs)))
 
 
 linear_p = Primitive("fieldjax_linear")
@@ -101,16 +99,17 @@ def _jvp(primals: Arrays, tangents: Arrays, *, count: int, **static: Any) -> tup
 def _transpose(
     cotangents: Sequence[Any], *arrays: Any, forward: Map, transpose: Map, count: int
 ) -> list[Any]:
-    residuals = arrays[count:]
-    unknown = [ad.is_undefined_primal(x) for x in arrays[:count]]
-    if all(_is_zero(ct) for ct in cotangents):
-        found: Sequence[Any] = [ad.Zero(x.aval.to_ct_aval()) if u else None for x, u in zip(arrays, unknown)]  # noqa: B905
+    inputs, residuals = arrays[:count], arrays[count:]
+    if all(map(_is_zero, cotangents)):
+        found: Sequence[Any] = [ad.Zero(x.aval.to_ct_aval()) for x in inputs if ad.is_undefined_primal(x)]
     else:
         seeds = map(ad.instantiate_zeros, cotangents)
-        found = linear_p.bind(
+        outputs = linear_p.bind(
             *seeds, *residuals, forward=transpose, transpose=forward, count=len(cotangents)
         )
-    return [x if u else None for x, u in zip(found, unknown, strict=True)] + [None] * len(residuals)
+        found = [y for y, x in zip(outputs, inputs, strict=True) if ad.is_undefined_primal(x)]
+    pending = iter(found)
+    return [next(pending) if ad.is_undefined_primal(x) else None for x in arrays]
 
 
 def _batch(
@@ -146,9 +145,8 @@ def _varying_like(inputs: Sequence[Any], residuals: Sequence[Any]) -> list[Any]:
     The transpose of an input that is the same everywhere is a sum over devices; JAX knows that of the cast.
     """
     axes = frozenset().union(*map(_varying, (*inputs, *residuals)))
-    return [
-        jax.lax.pcast(x, tuple(missing), to="varying") if (missing := axes - _varying(x)) else x for x in inputs
-    ]
+    missing = [tuple(axes - _varying(x)) for x in inputs]
+    return [jax.lax.pcast(x, m, to="varying") if m else x for x, m in zip(inputs, missing, strict=True)]
 
 
 def _varying(x: Any) -> frozenset[Any]:

@@ -63,9 +63,7 @@ class Uses:
     def __init__(self, read, tables):
         self.tables = tables
         self.read = lambda x: read(x, *tables)
-        self.full = lambda x, *t: jnp.sum(
-            jnp.sin(read(jnp.log(read(x, *t).sum(1)[:VERTICES]), *t)) ** 2
-        )
+        self.full = lambda x, *t: jnp.sum(jnp.sin(read(jnp.log(read(x, *t).sum(1)[:VERTICES]), *t)) ** 2)
         self.loss = lambda x: self.full(x, *tables)
         self.step = lambda c: jnp.log(self.read(c).sum(1)[:VERTICES]) + 2
 
@@ -179,7 +177,10 @@ def test_several_inputs_and_outputs_and_derivatives_along_residuals():
     checked(lambda f: jax.hessian(total(f), everything), *ARGUMENTS)
 
 
-@pytest.mark.parametrize("stacked", [(0, None, None, None), (None, None, 0, None), (None, 1, 0, 1), (1, 0, 1, 0)])
+STACKED = [(0, None, None, None), (None, None, 0, None), (None, 1, 0, 1), (1, 0, 1, 0)]
+
+
+@pytest.mark.parametrize("stacked", STACKED)
 def test_vmap_over_some_inputs_and_residuals(stacked):
     rng = np.random.default_rng(4)
     shapes = [(5,) if s is None else (6, 5) if s == 0 else (5, 6) for s in stacked]
@@ -192,7 +193,7 @@ def test_an_output_that_nobody_uses_and_an_input_that_is_known():
     x, y, a, b = ARGUMENTS
     checked(lambda f: jax.grad(lambda *args: (f(*args)[1] ** 3).sum(), (0, 3)), *ARGUMENTS)
     for f in (rotated, rotated_plainly):
-        transposed = jax.linear_transpose(lambda x: f(x, jnp.zeros_like(y), a, b)[0], x)
+        transposed = jax.linear_transpose(lambda x, f=f: f(x, jnp.zeros_like(y), a, b)[0], x)
         np.testing.assert_allclose(transposed(x)[0], a * x)
 
 
@@ -206,7 +207,8 @@ def test_inputs_that_are_the_same_on_all_devices_beside_residuals_that_are_not()
         def local(x, y, a, b):
             return tuple(f(x, y, a, b))
 
-        return jax.shard_map(local, mesh=mesh, in_specs=(everywhere,) * 2 + (here,) * 2, out_specs=(here,) * 2)
+        specs = (everywhere, everywhere, here, here)
+        return jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=(here, here))
 
     def each(f):
         return lambda x, y, a, b: f(jnp.tile(x, (2, 1)), jnp.tile(y, (2, 1)), a, b)
