@@ -19,9 +19,11 @@ from fieldjax.embedded import Field, as_field, empty, full, ones, zeros
 from fieldjax.errors import FieldjaxError, FieldjaxWarning
 from fieldjax.frontend import (
     FieldOperator,
+    FieldProgram,
     ScanOperator,
     field_operator,
     jit,
+    program,
     scan_operator,
 )
 from fieldjax.frontend.builtins import (

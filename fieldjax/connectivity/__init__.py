@@ -12,7 +12,7 @@ from fieldjax.connectivity.offset import FieldOffset, SlotOffset
 from fieldjax.connectivity.provider import Provider, as_provider
 from fieldjax.connectivity.questions.protocol import TableFacts, TableQuestions
 from fieldjax.connectivity.structure import Structure
-from fieldjax.connectivity.traces import is_compiling, is_differentiating
+from fieldjax.connectivity.traces import fenced, is_compiling, is_differentiating
 from fieldjax.connectivity.transpose import Transposed
 from fieldjax.connectivity.view import MeshView, Table, TableView, identity_of, is_table
 
@@ -37,6 +37,7 @@ __all__ = [
     "as_connectivity",
     "as_provider",
     "connectivity_of",
+    "fenced",
     "identity_of",
     "is_compiling",
     "is_differentiating",

@@ -102,6 +102,17 @@ class Field(Arithmetic):
             self._unread = None
         return self._array
 
+    @property
+    def operand(self) -> Any:
+        """The array as something to compute with. Raises DtypeError like `check`."""
+        self.check()
+        return self.ndarray
+
+    def check(self) -> None:
+        """Raises DtypeError for 64-bit NumPy data while x64 is off: JAX would truncate it without a word."""
+        if isinstance(self._array, np.ndarray):
+            require_x64(self._array.dtype, "a field")
+
     def _is_masked(self) -> bool:
         return any(m.slot is None for m in self._masks)
 
@@ -264,10 +275,8 @@ class Field(Arithmetic):
 
 
 def _flatten(field: Field) -> tuple[Sequence[Any], Any]:
-    array = field.ndarray
-    if isinstance(array, np.ndarray):
-        require_x64(array.dtype, "a field")
-    return (array,), (field._domain, field._masks)
+    field.check()
+    return (field.ndarray,), (field._domain, field._masks)
 
 
 def _flatten_with_keys(field: Field) -> tuple[Any, Any]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from fieldjax.connectivity import Connectivity, Table, identity_of, is_table
+from fieldjax.connectivity import Table, identity_of, is_table
 from fieldjax.domain import Domain
 from fieldjax.dtypes import of_literal, require_x64
 from fieldjax.embedded.field import Field
@@ -98,10 +99,20 @@ def place_of(leaf: Leaf) -> Place:
 def array_of(leaf: Leaf, numpy: bool) -> Any:
     """The data of a leaf, as NumPy's where everything runs on NumPy."""
     if isinstance(leaf, Field):
-        return leaf.ndarray
+        return leaf.operand if numpy else steady(leaf.operand)
     if is_table(leaf):
         return leaf.asnumpy() if numpy else leaf.table
     return leaf
+
+
+def argument_of(leaf: Leaf, waits: bool) -> Any:
+    """The data of a leaf for a compiled program, which the caller waits for or not."""
+    return leaf.operand if waits and isinstance(leaf, Field) else array_of(leaf, numpy=False)
+
+
+def steady(array: Any) -> Any:
+    """The array, copied where somebody may write to it (`out=`) while JAX, which doesn't copy, still reads."""
+    return jnp.array(array) if isinstance(array, np.ndarray) and array.flags.writeable else array
 
 
 def on_numpy(leaves: Sequence[Leaf]) -> bool:
@@ -112,7 +123,7 @@ def on_numpy(leaves: Sequence[Leaf]) -> bool:
 
 
 def _data(leaf: Leaf) -> Any:
-    return leaf.ndarray if isinstance(leaf, Field) else leaf
+    return leaf._array if isinstance(leaf, Field) else leaf
 
 
 def masks_of(value: Value, plan: Plan, bound: dict[Value, Table]) -> tuple[FieldMask, ...]:

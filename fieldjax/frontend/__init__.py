@@ -2,6 +2,16 @@
 
 from fieldjax.frontend.jit import Jitted, jit
 from fieldjax.frontend.operator import FieldOperator, field_operator
+from fieldjax.frontend.program import FieldProgram, program
 from fieldjax.frontend.scan import ScanOperator, scan_operator
 
-__all__ = ["FieldOperator", "Jitted", "ScanOperator", "field_operator", "jit", "scan_operator"]
+__all__ = [
+    "FieldOperator",
+    "FieldProgram",
+    "Jitted",
+    "ScanOperator",
+    "field_operator",
+    "jit",
+    "program",
+    "scan_operator",
+]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,13 +13,15 @@ import jax
 import numpy as np
 from jax.extend.core import get_opaque_trace_state
 
-from fieldjax.connectivity import Connectivity, Mesh, MeshView, Table, TableView, ambient, identity_of, is_table
+from fieldjax.connectivity import Mesh, MeshView, Table, TableView, ambient, identity_of, is_table
 from fieldjax.domain import Dimension, Domain
 from fieldjax.dtypes import require_x64, x64_enabled
 from fieldjax.embedded.field import Field
-from fieldjax.embedded.leaves import is_scalar
+from fieldjax.embedded.leaves import is_scalar, steady
 from fieldjax.embedded.masks import FieldMask
 from fieldjax.errors import ArgumentError, user_location
+from fieldjax.frontend.containers import flatten
+from fieldjax.frontend.reach import Way, Whole, follow, variables
 
 
 class FieldSpec(NamedTuple):
@@ -25,6 +29,8 @@ class FieldSpec(NamedTuple):
 
     domain: Domain
     masks: tuple[tuple[int, int | None, bool], ...]
+    number: int = -1
+    """Its position among the fields of the call: the same object twice is one field."""
 
 
 class ArraySpec(NamedTuple):
@@ -46,10 +52,11 @@ class MeshSpec(NamedTuple):
 
 
 class StaticSpec(NamedTuple):
-    """Anything else that can be hashed."""
+    """Anything else that can be hashed; what equals nothing but itself is held weakly."""
 
     kind: type
     value: Hashable
+    is_weak: bool
 
 
 Spec = FieldSpec | ArraySpec | TableSpec | MeshSpec | StaticSpec
@@ -61,6 +68,11 @@ class TableKind(NamedTuple):
     domain: Domain
     codomain: Dimension
     skip_value: int | None
+
+    @classmethod
+    def of(cls, table: Table) -> TableKind:
+        """That of a table."""
+        return cls(table.domain, table.codomain, table.skip_value)
 
 
 @dataclass(frozen=True)
@@ -74,16 +86,20 @@ class Arguments:
     tree: Any
     specs: tuple[Spec, ...]
     in_force: MeshSpec | None
+    reached: tuple[MeshSpec | TableSpec | None, ...]
+    """What stands in the variables of the function, in their order."""
+    roots: tuple[Any, ...]
+    """The function and its arguments as they came: where ways begin."""
 
     @property
     def kinds(self) -> tuple[TableKind, ...]:
         """What is static about the tables."""
-        return tuple(TableKind(t.domain, t.codomain, t.skip_value) for t in self.tables)
+        return tuple(map(TableKind.of, self.tables))
 
     @property
     def key(self) -> Hashable:
         """The static part."""
-        return (self.tree, self.specs, self.in_force, self.kinds, x64_enabled())
+        return (self.tree, self.specs, self.in_force, self.reached, self.kinds, x64_enabled())
 
 
 class Reader:
@@ -94,32 +110,38 @@ class Reader:
     ) -> None:
         self._function = function
         self._static = _static_names(function, static_argnums, static_argnames)
-        self._reachable = tuple(reachable(function))
+        self._ways = variables(function)
 
-    def read(self, args: tuple[Any, ...], kwargs: dict[str, Any], captured: Sequence[Connectivity]) -> Arguments:
-        """The arguments, the mesh in force, and the meshes that the function closes over.
+    def add(self, way: Way) -> bool:
+        """Follows another way at each call; False if it was followed already."""
+        if way in self._ways:
+            return False
+        self._ways = (*self._ways, way)
+        return True
+
+    def read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """The arguments, the mesh in force, and the meshes that the function finds in its variables.
 
         Raises DtypeError for 64-bit data while x64 is off, ArgumentError for what is neither data nor hashable.
         """
-        args, kwargs = self._marked(args, kwargs)
-        flat, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=is_whole)
+        roots = (self._function, args, kwargs)
+        flat, tree = _flattened(self._marked(args, kwargs))
         taken = _Taken()
         specs = tuple(taken.spec(x) for x in flat)
         current = _mesh_in_force()
         in_force = None if current is None else taken.mesh(current)
-        for used in (*self._used(), *captured):
-            taken.mesh(used) if isinstance(used, Mesh) else taken.slot(used)
-        return Arguments(tuple(taken.arrays), tuple(taken.tables), tuple(taken.fields), tree, specs, in_force)
+        reached = tuple(taken.whole(follow(way, roots)) for way in self._ways)
+        data = tuple(taken.arrays), tuple(taken.tables), tuple(taken.fields)
+        return Arguments(*data, tree, specs, in_force, reached, roots)
 
-    def _used(self) -> list[Mesh | Connectivity]:
-        """The meshes and connectivities that the function's closure and globals hold now."""
-        return [x for x in (get() for get in self._reachable) if isinstance(x, (Mesh, Connectivity))]
-
-    def everything(self, args: Any, kwargs: Any, captured: Sequence[Connectivity]) -> Any:
+    def everything(self, args: Any, kwargs: Any) -> Any:
         """All that a call reads, as one pytree; None for a function with static arguments."""
-        return None if self._static else (args, kwargs, _mesh_in_force(), self._used(), captured)
+        if self._static:
+            return None
+        roots = (self._function, args, kwargs)
+        return args, kwargs, _mesh_in_force(), tuple(follow(way, roots) for way in self._ways)
 
-    def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Static arguments wrapped, so that they aren't taken for data."""
         if not self._static:
             return args, kwargs
@@ -146,14 +168,28 @@ def is_whole(x: Any) -> bool:
     return is_table(x) or isinstance(x, (Field, Mesh, MeshView, Static))
 
 
+def _flattened(x: Any) -> tuple[list[Any], Any]:
+    """The pieces of a call. A dataclass of numbers alone is static, as JAX has it; one of fields isn't."""
+    flat, tree = jax.tree_util.tree_flatten(x, is_leaf=is_whole)
+    return flatten(x) if any(map(_holds_fields, flat)) else (flat, tree)
+
+
+def _holds_fields(x: Any) -> bool:
+    if not dataclasses.is_dataclass(x) or isinstance(x, type) or is_whole(x):
+        return False
+    parts = jax.tree_util.tree_leaves([getattr(x, f.name) for f in dataclasses.fields(x)], is_leaf=is_whole)
+    return any(isinstance(p, Field) or is_table(p) or _holds_fields(p) for p in parts)
+
+
 class _Taken:
-    """The run-time data of a call, collected; each table once."""
+    """The run-time data of a call, collected; each table and each field once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self.tables: list[Table] = []
         self.fields: list[Field] = []
         self._slots: dict[Any, int] = {}
+        self._numbers: dict[int, int] = {}
 
     def spec(self, x: Any) -> Spec:
         if isinstance(x, Field):
@@ -167,10 +203,13 @@ class _Taken:
         return _static(x)
 
     def _field(self, field: Field) -> FieldSpec:
-        masks = tuple((self.slot(m.connectivity), m.slot, m.moved) for m in field.masks)
-        self.fields.append(field)
-        self._array(field.ndarray)
-        return FieldSpec(field.domain, masks)
+        masks = tuple((self.slot(m.connectivity), m.slot, m.moved) for m in field.masks if m.slot is None)
+        number = self._numbers.setdefault(id(field), len(self.fields))
+        if number == len(self.fields):
+            field.check()
+            self.fields.append(field)
+            self._array(steady(field.operand))
+        return FieldSpec(field.domain, masks, number)
 
     def _array(self, x: Any) -> ArraySpec:
         self.arrays.append(x)
@@ -188,8 +227,13 @@ class _Taken:
             self.tables.append(table)
         return self._slots[identity]
 
-    def mesh(self, mesh: Mesh | MeshView) -> MeshSpec:
+    def mesh(self, mesh: Mapping[str, Any]) -> MeshSpec:
         return MeshSpec(tuple((n, e if isinstance(e, Dimension) else self.slot(e)) for n, e in mesh.items()))
+
+    def whole(self, found: Whole | None) -> MeshSpec | TableSpec | None:
+        if found is None:
+            return None
+        return self.mesh(found) if isinstance(found, Mapping) else TableSpec(self.slot(found))
 
 
 def _static(x: Any) -> StaticSpec:
@@ -202,7 +246,12 @@ def _static(x: Any) -> StaticSpec:
             location=user_location(),
             hints=["pass arrays, fields, meshes, numbers, containers of them, or hashable values"],
         ) from None
-    return StaticSpec(type(value), value)
+    if type(value).__eq__ is not object.__eq__:
+        return StaticSpec(type(value), value, False)
+    try:
+        return StaticSpec(type(value), weakref.ref(value), True)
+    except TypeError:
+        return StaticSpec(type(value), value, False)
 
 
 def _static_names(
@@ -214,32 +263,10 @@ def _static_names(
     names = list(inspect.signature(function).parameters)
     if unknown := [n for n in static_argnames if n not in names]:
         raise ArgumentError(f"no parameter is named {unknown[0]!r}", location=user_location(), notes=[str(names)])
+    if unknown := [n for n in static_argnums if not -len(names) <= n < len(names)]:
+        raise ArgumentError(f"there is no parameter {unknown[0]}", location=user_location(), notes=[str(names)])
     declared = {*static_argnames, *(names[n] for n in static_argnums)}
     return frozenset({*declared, *(n for n, name in enumerate(names) if name in declared)})
-
-
-def reachable(function: Callable[..., Any]) -> Iterator[Callable[[], Any]]:
-    """Ways to look at the variables that a function closes over and at the globals that it names."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return
-    for cell in function.__closure__ or ():  # type: ignore[attr-defined]
-        yield lambda cell=cell: _content(cell)
-    names = function.__globals__  # type: ignore[attr-defined]
-    for name in sorted(_global_names(code)):
-        yield lambda name=name: names.get(name)
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-def _global_names(code: Any) -> set[str]:
-    inner = (c for c in code.co_consts if hasattr(c, "co_names"))
-    return set(code.co_names).union(*(_global_names(c) for c in inner))
 
 
 def rebuilt(
@@ -250,17 +277,23 @@ def rebuilt(
 
     def one(spec: Spec) -> Any:
         if isinstance(spec, FieldSpec):
-            masks = tuple(FieldMask(views[s], *rest) for s, *rest in spec.masks)
-            fields.append(Field._trusted(next(pending), spec.domain, masks, state))
-            return fields[-1]
+            if spec.number == len(fields):
+                masks = tuple(FieldMask(views[n], slot, moved) for n, slot, moved in spec.masks)
+                fields.append(Field._trusted(next(pending), spec.domain, masks, state))
+            return fields[spec.number]
         if isinstance(spec, ArraySpec):
             return next(pending)
         if isinstance(spec, TableSpec):
             return views[spec.slot]
-        return mesh_view(spec, views) if isinstance(spec, MeshSpec) else spec.value
+        return mesh_view(spec, views) if isinstance(spec, MeshSpec) else static_value(spec)
 
     args, kwargs = jax.tree_util.tree_unflatten(call.tree, [one(s) for s in call.specs])
     return args, kwargs, fields
+
+
+def static_value(spec: StaticSpec) -> Any:
+    """The argument itself."""
+    return spec.value() if spec.is_weak else spec.value  # type: ignore[operator]
 
 
 def mesh_view(spec: MeshSpec, views: Sequence[TableView]) -> MeshView:

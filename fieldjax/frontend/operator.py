@@ -8,26 +8,17 @@ from typing import Any, overload
 
 import jax
 
-from fieldjax.backend.keyed import Keyed
-from fieldjax.backend.program import Program
 from fieldjax.connectivity import Provider, as_provider
-from fieldjax.embedded.leaves import array_of, on_numpy, place_of
+from fieldjax.embedded.leaves import on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
+from fieldjax.frontend.cells import assign
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.dispatch import Routes
+from fieldjax.frontend.execution import JAX, Execution, Stats
 from fieldjax.frontend.outputs import fill, new_fields, wanted_domains
-from fieldjax.frontend.recording import Call, Recording, Recordings, read_call, record_call
+from fieldjax.frontend.recording import read_call, record_call
 from fieldjax.frontend.traced import TracedField
-from fieldjax.ir.arrays import NumpyArrays
-from fieldjax.ir.evaluation import Evaluation
 from fieldjax.ir.inference import infer
-from fieldjax.ir.jax_arrays import JaxArrays
-from fieldjax.ir.plan import Plan
-
-EMBEDDED = None
-JAX = "jax"
-BACKENDS = (EMBEDDED, JAX)
-
 
 class FieldOperator:
     """A function on fields that runs embedded or compiled, under `jax.jit`, `jax.grad` and the rest.
@@ -38,16 +29,15 @@ class FieldOperator:
     """
 
     def __init__(self, function: Callable[..., Any], backend: str | None = JAX) -> None:
-        if backend not in BACKENDS:
-            raise ArgumentError(
-                f"{backend!r} isn't a backend", location=user_location(), hints=["None is embedded, 'jax' compiles"]
-            )
+        self._execution = Execution(backend)
         functools.update_wrapper(self, function)
         self.function, self.backend = function, backend
-        self._recordings = Recordings()
-        self._recording: Keyed[Recording] = Keyed(size=0)
-        self._programs: Keyed[Program] = Keyed(size=256)
         self._routes = Routes()
+
+    @property
+    def stats(self) -> Stats:
+        """How often the function was recorded, planned and traced by JAX."""
+        return self._execution.stats
 
     def with_backend(self, backend: str | None) -> FieldOperator:
         """The same operator on another backend: None (embedded) or 'jax'."""
@@ -70,21 +60,25 @@ class FieldOperator:
             raise (error if where is None else error.with_location(where)) from error.__cause__
 
     def _inline(self, args: Any, kwargs: Any, out: Any, domain: Any) -> Any:
-        if out is not None or domain is not None:
+        results = self.function(*args, **kwargs)
+        if out is None and domain is None:
+            return results
+        if out is None:
             raise ArgumentError(
-                f"{self.__name__} is called inside an operator and takes neither `out` nor `domain` there",
+                "an operator that is called inside another one takes no `domain`",
                 location=user_location(),
+                hints=["give the domain to the outer call"],
             )
-        return self.function(*args, **kwargs)
+        return assign(results, out, domain, reads=(args, kwargs))
 
     def _run(self, args: Any, kwargs: Any, out: Any, domain: Any, provider: Provider, source: Any) -> Any:
         call = read_call(args, kwargs)
-        recording = self._recordings.find(call, provider) or self._record(call, provider)
+        recording = self._execution.recording(call, provider, lambda: record_call(self.function, call, provider))
         inputs = recording.inputs(call, provider)
         wanted, fields = wanted_domains(recording, out, domain)
         plan = infer(recording.graph, [place_of(x) for x in inputs], wanted)
         numpy = on_numpy(inputs)
-        run, arrays = self._evaluate(recording, plan, inputs, numpy)
+        run, arrays = self._execution.run(recording, plan, inputs, numpy)
         if fields is not None:
             fill(fields, [d for d in wanted if d is not None], arrays)
             return None
@@ -92,38 +86,6 @@ class FieldOperator:
         if run is not None and recording.is_plain and not kwargs and domain is None:
             self._routes.add(args, source, recording.names, results, run, numpy)
         return results
-
-    def _record(self, call: Call, provider: Provider) -> Recording:
-        """A new recording. Of several threads that want the same one, one makes it."""
-
-        def make() -> Recording:
-            found = self._recordings.find(call, provider)
-            if found is None:
-                found, asked = record_call(self.function, call, provider)
-                self._recordings.add(call, found, asked)
-            return found
-
-        made = self._recording.get(call.key, make)
-        return made if self._recordings.find(call, provider) in (made, None) else make()
-
-    def _evaluate(
-        self, recording: Recording, plan: Plan, inputs: list[Any], numpy: bool
-    ) -> tuple[Callable[..., Any] | None, tuple[Any, ...]]:
-        """The compiled function (None when embedded), and what it gives for these inputs."""
-        if self.backend is EMBEDDED:
-            arrays = NumpyArrays() if numpy else JaxArrays()
-            data = [array_of(x, numpy) for x in inputs]
-            return None, Evaluation(recording.graph, plan, arrays, data).run()
-        data = [array_of(x, numpy=False) for x in inputs]
-        first: list[Any] = []
-
-        def make() -> Program:
-            program = Program(recording.graph, plan)
-            first.append(program.run(*data))
-            return program
-
-        program = self._programs.get((recording.graph, plan.key), make)
-        return program.run, first[0] if first else program.run(*data)
 
 
 def _is_recorded(args: Any, kwargs: Any) -> bool:

@@ -7,6 +7,7 @@ those answers.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -14,6 +15,8 @@ from fieldjax.connectivity import Table
 from fieldjax.errors import FieldjaxError
 
 Plan = TypeVar("Plan")
+
+MOST_PLANS = 256
 
 
 class Question(NamedTuple):
@@ -38,7 +41,7 @@ class Refusal:
     __slots__ = ("error",)
 
     def __init__(self, error: FieldjaxError) -> None:
-        self.error = error
+        self.error = copy.copy(error)  # without its traceback, whose frames hold the table
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Refusal) and self._said() == other._said()
@@ -65,7 +68,7 @@ class Log:
             self.answers[question] = question.ask(self.tables)
         answer = self.answers[question]
         if isinstance(answer, Refusal):
-            raise answer.error
+            raise copy.copy(answer.error)
         return answer
 
     def seal(self) -> None:
@@ -74,37 +77,42 @@ class Log:
 
 
 class Trie(Generic[Plan]):
-    """Plans by the answers to the questions of their traces."""
+    """Plans by the answers to the questions of their traces; all are forgotten when they are too many."""
 
     def __init__(self) -> None:
         self._root: _Node[Plan] = _Node()
+        self._count = 0
 
     def find(self, tables: Sequence[Table]) -> Plan | None:
         """The plan that a trace with these tables would come to, if one did."""
         node: _Node[Plan] | None = self._root
-        while node is not None and node.question is not None:
-            node = node.branches.get(node.question.ask(tables))
+        while node is not None and node.fork is not None:
+            question, branches = node.fork
+            node = branches.get(question.ask(tables))
         return None if node is None else node.plan
 
-    def add(self, log: Log, plan: Plan) -> Plan:
-        """Keeps a plan under its answers; returns the one that is kept (another thread's may be first)."""
+    def add(self, log: Log, plan: Plan) -> None:
+        """Keeps a plan under its answers.
+
+        A function that asks other questions than it did before, after the same answers, read something besides
+        its arguments that changed: what it led to before is forgotten.
+        """
+        if self._count >= MOST_PLANS:
+            self._root, self._count = _Node(), 0
         node = self._root
         for question, answer in log.answers.items():
-            if node.question is None:
-                node.question = question
-            assert node.question == question, "equal traces asked different questions"
-            node = node.branches.setdefault(answer, _Node())
-        if node.plan is None:
-            node.plan = plan
-        return node.plan
+            if node.fork is None or node.fork[0] != question:
+                node.fork = question, {}
+            node = node.fork[1].setdefault(answer, _Node())
+        node.plan, node.fork = plan, None
+        self._count += 1
 
 
 class _Node(Generic[Plan]):
     """A question with a branch for each answer, or a plan."""
 
-    __slots__ = ("branches", "plan", "question")
+    __slots__ = ("fork", "plan")
 
     def __init__(self) -> None:
-        self.question: Question | None = None
-        self.branches: dict[Any, _Node[Plan]] = {}
+        self.fork: tuple[Question, dict[Any, _Node[Plan]]] | None = None
         self.plan: Plan | None = None

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import jax
@@ -22,8 +23,8 @@ from fieldjax.embedded.field import Field
 
 MOST_LOOKED_AT = 20_000
 
-Whole = Mesh | MeshView | Connectivity | TableView
-"""What a way leads to."""
+Whole = Mesh | MeshView | Connectivity | TableView | dict[str, Any]
+"""What a way leads to; of a dict, its connectivities."""
 
 _NOTHING_INSIDE = (
     *(str, bytes, int, float, complex, type(None), types.BuiltinFunctionType, types.CodeType),
@@ -61,6 +62,8 @@ def follow(way: Way, call: tuple[Any, ...]) -> Whole | None:
             found = step.take(found)
     except (AttributeError, LookupError, TypeError, ValueError):
         return None
+    if type(found) is dict:
+        return _tables_in(found) or None
     return found if _is_whole(found) else None
 
 
@@ -68,7 +71,7 @@ def variables(function: Callable[..., Any]) -> tuple[Way, ...]:
     """The ways to the variables that a function closes over and to the globals that it names."""
     if not hasattr(function, "__code__"):
         return ()
-    return tuple((Step("item", 0), step) for step, _ in _of_function(function, everything=True))
+    return tuple((Step("item", 0), step) for step, _ in _of_function(function))
 
 
 def way_to(call: tuple[Any, ...], table: Connectivity) -> Way | None:
@@ -81,11 +84,16 @@ def _is_whole(x: Any) -> bool:
     return is_table(x) or isinstance(x, (Mesh, MeshView))
 
 
+def _tables_in(x: dict[Any, Any]) -> dict[str, Any]:
+    return {name: entry for name, entry in x.items() if is_table(entry) and isinstance(name, str)}
+
+
 def _holds(x: Any, identity: Any) -> bool:
-    if not _is_whole(x):
-        return False
-    entries = (x,) if is_table(x) else x.values()
-    return any(is_table(e) and identity_of(e) is identity for e in entries)
+    if is_table(x):
+        return identity_of(x) is identity
+    if type(x) is dict or isinstance(x, (Mesh, MeshView)):
+        return any(is_table(e) and identity_of(e) is identity for e in list(x.values()))
+    return False
 
 
 def _walk(call: tuple[Any, ...]) -> Iterator[tuple[Way, Any]]:
@@ -121,23 +129,19 @@ def _inside(x: Any, names: set[str]) -> Iterator[tuple[Step, Any]]:
         yield from _attributes(x, _attribute_names(x, names))
 
 
-def _of_function(function: Any, everything: bool = False) -> Iterator[tuple[Step, Any]]:
-    """The variables that a function closes over and the globals that it names; also those unset."""
+def _of_function(function: Any) -> Iterator[tuple[Step, Any]]:
+    """The variables that a function closes over and the globals that it names; None for those unset."""
     for n, cell in enumerate(function.__closure__ or ()):
-        with_content = everything or not _is_empty(cell)
-        if with_content:
-            yield Step("cell", n), None if _is_empty(cell) else cell.cell_contents
+        yield Step("cell", n), _content(cell)
     for name in sorted(_names_in(function.__code__)):
-        if everything or name in function.__globals__:
-            yield Step("global", name), function.__globals__.get(name)
+        yield Step("global", name), function.__globals__.get(name)
 
 
-def _is_empty(cell: Any) -> bool:
+def _content(cell: Any) -> Any:
     try:
-        _ = cell.cell_contents
+        return cell.cell_contents
     except ValueError:
-        return True
-    return False
+        return None
 
 
 def _names_in(code: Any) -> set[str]:
@@ -165,9 +169,7 @@ def _is_code(x: Any) -> bool:
     return hasattr(type(x), "__get__")
 
 
-def _attributes(x: Any, names: Any) -> Iterator[tuple[Step, Any]]:
-    missing = object()
+def _attributes(x: Any, names: Iterable[str]) -> Iterator[tuple[Step, Any]]:
     for name in names:
-        inner = getattr(x, name, missing)
-        if inner is not missing:
-            yield Step("attribute", name), inner
+        with suppress(Exception):  # of a property of the user's
+            yield Step("attribute", name), getattr(x, name)

@@ -85,6 +85,8 @@ class Recording:
     captured: tuple[Any, ...]
     is_plain: bool
     """Whether nothing but the kinds of the arguments decided: no guards, nothing from outside."""
+    targets: tuple[int, ...] = ()
+    """For a program: the leaf that each output is assigned to."""
 
     def fits(self, provider: Provider) -> bool:
         """Whether the provider's entries are of the kind that was recorded."""
@@ -109,26 +111,41 @@ def record_call(
     function: Callable[..., Any], call: Call, provider: Provider
 ) -> tuple[Recording, list[tuple[Guard, Any]]]:
     """Runs the function on recorded values; the recording, and the guards that it passed."""
-    values, masked_by = parameters(call.kinds, [table_type(t) for t in call.tables])
-    positions = {v: n for n, (v, x) in enumerate(zip(values, call.leaves, strict=True)) if is_scalar(x)}
-    guards = Guards(call.leaves, positions)
-    scope = Scope(provider, guards)
-    args, kwargs = call.rebuild([_argument(v, scope) for v in values])
+    draft = Draft(call, provider)
+    args, kwargs = call.rebuild([_argument(v, draft.scope) for v in draft.values])
     outputs, tree = flatten_results(function(*args, **kwargs))
-    for constant in (x.scope for x in outputs if isinstance(x, TracedField) and x.scope.is_blank):
-        scope.adopt(constant)
-    results = tuple(value_of(x, scope) for x in outputs)
-    captured = tuple(v for _, v in scope.captured)
-    inputs = (*values, *masked_by, *scope.tables.values(), *captured)
-    recording = Recording(
-        simplify(Graph(inputs, results)),
-        tree,
-        tuple(scope.tables),
-        tuple(v.table_type for v in scope.tables.values()),
-        tuple(data for data, _ in scope.captured),
-        not (guards.asked or scope.captured),
-    )
-    return recording, guards.asked
+    return draft.finish(outputs, tree)
+
+
+class Draft:
+    """A recording that is being made: a value for each leaf of the call, and the scope that they belong to."""
+
+    def __init__(self, call: Call, provider: Provider) -> None:
+        self.values, self._masked_by = parameters(call.kinds, [table_type(t) for t in call.tables])
+        positions = {v: n for n, (v, x) in enumerate(zip(self.values, call.leaves, strict=True)) if is_scalar(x)}
+        self._guards = Guards(call.leaves, positions)
+        self.scope = Scope(provider, self._guards)
+
+    def finish(
+        self, outputs: Sequence[Any], tree: Any, targets: tuple[int, ...] = ()
+    ) -> tuple[Recording, list[tuple[Guard, Any]]]:
+        """The recording with these outputs."""
+        scope = self.scope
+        for constant in (x.scope for x in outputs if isinstance(x, TracedField) and x.scope.is_blank):
+            scope.adopt(constant)
+        results = tuple(value_of(x, scope) for x in outputs)
+        captured = tuple(v for _, v in scope.captured)
+        inputs = (*self.values, *self._masked_by, *scope.tables.values(), *captured)
+        recording = Recording(
+            graph=simplify(Graph(inputs, results)),
+            tree=tree,
+            names=tuple(scope.tables),
+            table_types=tuple(v.table_type for v in scope.tables.values()),
+            captured=tuple(data for data, _ in scope.captured),
+            is_plain=not (self._guards.asked or scope.captured),
+            targets=targets,
+        )
+        return recording, self._guards.asked
 
 
 def _argument(value: Value, scope: Scope) -> TracedField | TracedTable:

@@ -9,7 +9,8 @@ from typing import Any, overload
 from fieldjax.domain import Dimension, DimensionKind
 from fieldjax.errors import ArgumentError, DimensionError, TracingError, user_location
 from fieldjax.frontend.containers import flatten, is_data, unflatten
-from fieldjax.frontend.operator import JAX, FieldOperator
+from fieldjax.frontend.execution import JAX
+from fieldjax.frontend.operator import FieldOperator
 from fieldjax.frontend.scan_body import Definition
 from fieldjax.frontend.traced import TracedField, TracedTable, common_scope, located, value_of
 from fieldjax.ir.build import adopt_masks

@@ -17,12 +17,17 @@ from fieldjax.connectivity import Mesh, Table, identity_of, is_table
 from fieldjax.domain import Dimension
 from fieldjax.dtypes import x64_enabled
 from fieldjax.embedded.field import Field
+from fieldjax.embedded.leaves import steady
 from fieldjax.embedded.masks import FieldMask
 from fieldjax.frontend.arguments import ArraySpec, FieldSpec, is_whole
 from fieldjax.frontend.returns import Returned
 
 MOST = 256
 NUMBERS = (float, int, bool)
+
+
+class LongWay(BaseException):
+    """A short cut has to trace after all, and that takes what only the long way knows."""
 
 
 class Shortcut(NamedTuple):
@@ -52,7 +57,11 @@ class Shortcuts:
         known = self._known.get((structure, x64_enabled(), *map(_abstract, leaves)))
         if known is None:
             return NotImplemented
-        outputs = known.run(tuple([leaves[n] for n in known.arrays]), [(leaves[n],) for n in known.tables])
+        arrays = tuple([steady(leaves[n]) for n in known.arrays])
+        try:
+            outputs = known.run(arrays, [(leaves[n],) for n in known.tables])
+        except LongWay:
+            return NotImplemented
         results = [
             a if place is None else Field._trusted(a, place[0], place[1], state)
             for a, place in zip(outputs, known.results, strict=True)
@@ -70,7 +79,7 @@ class Shortcuts:
         """Keeps the shortcut of a call that went the long way, where there is one."""
         leaves, structure = jax.tree_util.tree_flatten(everything)
         at_arrays, at_tables = _positions(everything)
-        if (len(at_arrays), len(at_tables)) != (len(arrays), len(tables)) or any(t.adjoint for t in tables):
+        if (len(at_arrays), len(at_tables)) != (len(arrays), len(tables)) or any(t.adjoint is not None for t in tables):
             return
         results = tuple(_place(spec, tables) for spec in returned.specs)
         if returned.rebound or NotImplemented in results or not all(map(_is_data, leaves)):

@@ -65,6 +65,11 @@ class TracedField(Arithmetic):
         return self.value.dims
 
     @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.value.dims)
+
+    @property
     def dtype(self) -> Any:
         """The element type."""
         return self.value.field_type.dtype

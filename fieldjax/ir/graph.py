@@ -142,14 +142,14 @@ def values_read(node: Node) -> tuple[Value, ...]:
     return (*node.inputs, *(m.table for masks in node.masks for m in masks))
 
 
-def topological(outputs: Sequence[Value]) -> tuple[Node, ...]:
-    """Iterative depth-first order, so that a chain of any length is fine."""
+def topological(outputs: Sequence[Value], before: frozenset[Node] = frozenset()) -> tuple[Node, ...]:
+    """Iterative depth-first order, so that a chain of any length is fine. Stops short of the nodes `before`."""
     done: dict[Node, None] = {}
     stack: list[tuple[Node, Iterator[Value]]] = []
     open_: set[Node] = set()
 
     def push(node: Node) -> None:
-        if node not in done and node not in open_:
+        if node not in done and node not in open_ and node not in before:
             open_.add(node)
             stack.append((node, iter(values_read(node))))
 

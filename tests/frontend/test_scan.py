@@ -164,8 +164,8 @@ def test_many_values_are_carried_in_one_program(leaves):
     got = fall(fields)
     np.testing.assert_allclose(np.stack(plain(got)), np.stack(expected, axis=-1))
     fall(field(columns(1), Cell, K))
-    (program,) = fall._programs.values()
-    assert fall._recordings.count == 1
+    (program,) = fall._execution.programs.values()
+    assert fall.stats.recordings == 1
     assert program.traces == 1
 
 

@@ -76,7 +76,7 @@ def test_scalars_and_static_arguments_decide_while_recording():
     ]:
         got = powered(field(f, Cell, K), flag, mode)
         np.testing.assert_allclose(got.asnumpy(), sign * np.cumsum(f, axis=1))
-    assert powered._recordings.count == 3
+    assert powered.stats.recordings == 3
 
 
 def test_neighbours_read_before_a_scan_and_from_its_result():

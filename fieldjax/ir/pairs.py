@@ -1,0 +1,124 @@
+"""Sums over pairs of a row of a table and an element that one of its slots leads to.
+
+A neighbour table is a set of such pairs. What a reduction computes, its derivatives and their transposes to any
+order are all of one form: a pointwise expression of what stands at the row, at the element and at the pair
+itself, summed over the pairs of each row, or over those of each element, or not at all. Summed for elements,
+it is read through the transposed table; nothing is ever scattered.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple
+
+from fieldjax.ir.arrays import Arrays
+from fieldjax.ir.body import Body
+
+
+class Side(enum.Enum):
+    """Where an operand or a result stands, and so what its leading axes count. All further axes are shared.
+
+    An axis along which an operand is constant may have length one, except that which counts elements.
+    """
+
+    ROW = "row"
+    """(rows, ...)"""
+    ELEMENT = "element"
+    """(elements, ...)"""
+    PAIR = "pair"
+    """(rows, slots, ...)"""
+
+
+class Links(NamedTuple):
+    """A table and its transpose, every index in bounds."""
+
+    elements: Any
+    """(rows, slots): which element a pair leads to."""
+    used: Any | None
+    """(rows, slots): whether the pair is one; None where all are."""
+    rows: Any
+    """(elements, degree): the rows of an element's pairs."""
+    pairs: Any
+    """(elements, degree): the pairs themselves, counted row by row."""
+    led: Any
+    """(elements, degree): whether the place holds a pair."""
+
+
+@dataclass(frozen=True)
+class PairSum:
+    """`body` of the operands at each pair, summed over the pairs of each row or element; pairs aren't summed.
+
+    Laws: what stands in unused pairs and places never reaches the result. The derivative along operands is a
+    `PairSum`, linear in their tangents, and its transpose for one of them is a `PairSum` onto that one's side.
+    """
+
+    body: Body
+    sides: tuple[Side, ...]
+    onto: Side
+    shape: tuple[int, ...] | None = None
+    """The result is summed over every axis that has length one here (its operand was constant there)."""
+
+    def __call__(self, arrays: Arrays, operands: Sequence[Any], links: Links) -> Any:
+        terms = self._terms(arrays, operands, links)
+        total = arrays.xp.stack(list(terms), axis=1) if self.onto is Side.PAIR else reduce(add, terms)
+        return _summed_to(total, self.shape)
+
+    def _terms(self, arrays: Arrays, operands: Sequence[Any], links: Links) -> Iterator[Any]:
+        """One slot or place after the other (design.md, "Reduce by slots")."""
+        through = _at_element if self.onto is Side.ELEMENT else _at_row
+        used = links.led if self.onto is Side.ELEMENT else links.used
+        count = (links.rows if self.onto is Side.ELEMENT else links.elements).shape[1]
+        for n in range(count):
+            values = [through(arrays, x, side, links, n) for x, side in zip(operands, self.sides, strict=True)]
+            term = self.body(arrays, values)
+            if used is not None:
+                mask = used[:, n].reshape(-1, *(1,) * (term.ndim - 1))
+                term = arrays.xp.where(mask, term, arrays.xp.zeros((), term.dtype))
+            yield term
+
+    def along(self, live: tuple[int, ...]) -> PairSum:
+        """The derivative along the operands in `live`, whose tangents follow the operands."""
+        sides = (*self.sides, *(self.sides[n] for n in live))
+        return replace(self, body=self.body.along(live), sides=sides)
+
+    def back_to(self, operand: int, shape: tuple[int, ...]) -> PairSum:
+        """The transposed derivative for one operand of that shape. The cotangent follows the operands."""
+        sides = (*self.sides, self.onto)
+        return PairSum(self.body.along((operand,)), sides, self.sides[operand], shape)
+
+    def keeping(self, operands: Sequence[int]) -> PairSum:
+        """The same sum given only these operands; it reads no other."""
+        return replace(self, body=self.body.keeping(operands), sides=tuple(self.sides[n] for n in operands))
+
+
+def _summed_to(total: Any, shape: tuple[int, ...] | None) -> Any:
+    if shape is None:
+        return total
+    axes = tuple(axis for axis, size in enumerate(shape) if size == 1 != total.shape[axis])
+    return total.sum(axis=axes, keepdims=True, dtype=total.dtype) if axes else total
+
+
+def _at_row(arrays: Arrays, x: Any, side: Side, links: Links, slot: int) -> Any:
+    """An operand at one slot of every row."""
+    if side is Side.ROW:
+        return x
+    if side is Side.ELEMENT:
+        return arrays.index(x, (links.elements[:, slot],))
+    return x[:, slot if x.shape[1] > 1 else 0]
+
+
+def _at_element(arrays: Arrays, x: Any, side: Side, links: Links, place: int) -> Any:
+    """An operand at one pair of every element."""
+    if side is Side.ELEMENT:
+        return x
+    slots = links.elements.shape[1]
+    if side is Side.PAIR and x.shape[1] == slots > 1:
+        if x.shape[0] == 1:
+            return arrays.index(x[0], (links.pairs[:, place] % slots,))
+        return arrays.index(x.reshape(-1, *x.shape[2:]), (links.pairs[:, place],))
+    x = x[:, 0] if side is Side.PAIR else x
+    return x if x.shape[0] == 1 else arrays.index(x, (links.rows[:, place],))
