@@ -75,3 +75,14 @@ from fieldjax.frontend.builtins import (
 )
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """Names that only programs written for gt4py.next ask for."""
+    from importlib import import_module
+
+    if not name.startswith("__"):
+        compat = import_module("fieldjax.gt4py_compat")
+        if hasattr(compat, name):
+            return getattr(compat, name)
+    raise AttributeError(f"module 'fieldjax' has no attribute {name!r}")

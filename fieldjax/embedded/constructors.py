@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -119,3 +120,12 @@ def ones(domain: Any, dtype: Any = float, *, allocator: Any = None, **_: Any) ->
 def empty(domain: Any, dtype: Any = float, *, allocator: Any = None, **_: Any) -> Field:
     """A field to be filled. It holds zeros: uninitialised memory would differ from run to run."""
     return full(domain, 0, dtype, allocator=allocator)
+
+
+def _with_partial(constructor: Any) -> None:
+    """`zeros.partial(allocator=...)`: the constructor with some arguments given (gt4py.next has it)."""
+    constructor.partial = functools.partial(functools.partial, constructor)
+
+
+for _constructor in (zeros, ones, full, empty):
+    _with_partial(_constructor)

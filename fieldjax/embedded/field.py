@@ -13,6 +13,7 @@ from fieldjax.connectivity import Connectivity
 from fieldjax.domain import Dimension, Domain, check_order
 from fieldjax.dtypes import require_x64
 from fieldjax.embedded import eager
+from fieldjax.embedded.annotation import FieldAnnotation, annotation_of
 from fieldjax.embedded.masks import FieldMask
 from fieldjax.embedded.unread import Unread
 from fieldjax.errors import ArgumentError, DomainError, OwnershipError, user_location
@@ -70,6 +71,10 @@ class Field(Arithmetic):
         self._kind: FieldKind | None = None
         self._whole: Field | None = None
         self._unread: Unread | None = None
+
+    def __class_getitem__(cls, parameters: Any) -> FieldAnnotation:
+        """`Field[Dims[Cell, K], float]`, for annotations."""
+        return annotation_of(parameters)
 
     @classmethod
     def _trusted(cls, array: Any, domain: Domain, masks: tuple[FieldMask, ...], state: Any) -> Field:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fieldjax.domain import Domain
+from fieldjax.domain import Domain, NamedIndex
 from fieldjax.domain import domain as as_domain
 from fieldjax.embedded.slicing import located as located_part
 from fieldjax.errors import ArgumentError, DimensionError, DomainError, DtypeError, user_location
+from fieldjax.frontend.aliasing import check_aliases
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.scope import Scope
 from fieldjax.frontend.traced import TracedField, located, value_of
 from fieldjax.ir.build import adopt_masks
-from fieldjax.ir.graph import Value, topological
+from fieldjax.ir.graph import Value
 from fieldjax.ir.operation import record
 from fieldjax.ir.operations.concat import Part
-from fieldjax.ir.operations.gather import Gather
-from fieldjax.ir.operations.indexed import IndexedShift
-from fieldjax.ir.operations.layout import Shift
 from fieldjax.ir.operations.overlay import Overlay
 from fieldjax.ir.operations.pointwise import Cast
 
@@ -32,8 +30,10 @@ class Cell(TracedField):
         super().__init__(value, scope)
         self.initial, self.domain = value, domain
 
-    def __getitem__(self, index: Any) -> CellPart:
-        """A part of the field, to read or to assign to."""
+    def __getitem__(self, index: Any) -> TracedField:
+        """A part of the field, to read or to assign to; or one position of a local dimension."""
+        if isinstance(index, NamedIndex):
+            return super().__getitem__(index)
         _, domain = located_part(self, index)
         if domain.ndim != self.domain.ndim:
             raise ArgumentError("inside a program a field is cut, not indexed", location=user_location())
@@ -76,11 +76,11 @@ def assign(results: Any, out: Any, domain: Any, reads: Any) -> None:
             notes=[f"{len(values)} results, {len(targets)} fields"],
         )
     domains = _domains(domain, targets)
-    put = []
+    put: list[tuple[Cell | CellPart, Value, Domain]] = []
     for x, target, where in zip(values, targets, domains, strict=True):
         value = located(lambda x=x, t=target: value_of(x, t.scope))
         put.append((target, _fitting(value, target, where), where))
-    _check_aliases([v for _, v, _ in put], targets, reads)
+    check_aliases([(_cell_of(t), v, d) for t, v, d in put], [_cell_of(x) for x in _fields(reads)])
     for target, value, where in put:
         target.put(value, where)
 
@@ -127,31 +127,9 @@ def _fitting(value: Value, target: Cell | CellPart, domain: Domain) -> Value:
     return record(Cast(target.dtype), value, location=where)[0]
 
 
-def _check_aliases(values: Sequence[Value], targets: Sequence[Cell | CellPart], reads: Any) -> None:
-    """A field that is assigned to may be read in place by the same call, but not elsewhere."""
-    arguments = {_cell_of(x).value for x in flatten(reads)[0] if isinstance(x, TracedField)}
-    moved = _read_elsewhere(values, {_cell_of(t).value for t in targets}, arguments)
-    if moved:
-        raise ArgumentError(
-            "a field is output and input of one call, and the input is read at shifted positions",
-            location=user_location(),
-            notes=[f"read elsewhere: {', '.join(sorted(str(v.node.operation) for v in moved))}"],
-            hints=["write to another field, and copy it in a second call"],
-        )
+def _fields(reads: Any) -> list[TracedField]:
+    return [x for x in flatten(reads)[0] if isinstance(x, TracedField)]
 
 
-def _cell_of(x: TracedField) -> TracedField:
+def _cell_of(x: Any) -> Any:
     return x.cell if isinstance(x, CellPart) else x
-
-
-def _read_elsewhere(values: Sequence[Value], sources: set[Value], arguments: set[Value]) -> set[Value]:
-    """Those of `sources` that a call with these `arguments` reads through a shift or a gather."""
-    origin: dict[Value, set[Value]] = {v: {v} for v in sources}
-    moved: set[Value] = set()
-    for node in topological(values, before=frozenset(v.node for v in sources | arguments)):
-        read = set().union(*(origin.get(v, set()) for v in node.inputs)) if node.inputs else set()
-        if isinstance(node.operation, (Gather, Shift, IndexedShift)):
-            moved |= origin.get(node.inputs[0], set())
-            read -= origin.get(node.inputs[0], set())
-        origin.update((v, read) for v in node.results())
-    return moved

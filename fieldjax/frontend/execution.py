@@ -12,6 +12,7 @@ from fieldjax.embedded.leaves import argument_of, array_of
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend.guards import Guard
 from fieldjax.frontend.recording import Call, Recording, Recordings
+from fieldjax.frontend.scope import in_progress
 from fieldjax.ir.arrays import NumpyArrays
 from fieldjax.ir.evaluation import Evaluation
 from fieldjax.ir.jax_arrays import JaxArrays
@@ -60,7 +61,8 @@ class Execution:
         def make() -> Recording:
             found = self.recordings.find(call, provider)
             if found is None:
-                found, asked = record()
+                with in_progress():
+                    found, asked = record()
                 self.recordings.add(call, found, asked)
             return found
 

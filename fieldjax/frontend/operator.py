@@ -11,12 +11,14 @@ import jax
 from fieldjax.connectivity import Provider, as_provider
 from fieldjax.embedded.leaves import on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
+from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.cells import assign
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.dispatch import Routes
 from fieldjax.frontend.execution import JAX, Execution, Stats
 from fieldjax.frontend.outputs import fill, new_fields, wanted_domains
 from fieldjax.frontend.recording import read_call, record_call
+from fieldjax.frontend.scope import is_recording
 from fieldjax.frontend.traced import TracedField
 from fieldjax.ir.inference import infer
 
@@ -50,7 +52,7 @@ class FieldOperator:
             result = self._routes.call(args, offset_provider)
             if result is not NotImplemented:
                 return result
-        if _is_recorded(args, kwargs):
+        if _is_recorded((*args, out), kwargs):
             return self._inline(args, kwargs, out, domain)
         provider = as_provider(offset_provider)
         try:
@@ -60,6 +62,7 @@ class FieldOperator:
             raise (error if where is None else error.with_location(where)) from error.__cause__
 
     def _inline(self, args: Any, kwargs: Any, out: Any, domain: Any) -> Any:
+        check_arguments(self.function, args, kwargs)
         results = self.function(*args, **kwargs)
         if out is None and domain is None:
             return results
@@ -91,6 +94,8 @@ class FieldOperator:
 def _is_recorded(args: Any, kwargs: Any) -> bool:
     if any(type(x) is TracedField for x in args):
         return True
+    if not kwargs and all(x is None for x in args):
+        return is_recording()
     leaves, _ = flatten((args, kwargs))
     return any(isinstance(x, TracedField) for x in leaves)
 

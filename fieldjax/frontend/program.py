@@ -11,6 +11,7 @@ from fieldjax.connectivity import Provider, as_provider
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
+from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.cells import Cell
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.execution import JAX, Execution, Stats
@@ -89,6 +90,7 @@ def _record(
         else:
             arguments.append((TracedTable if value.is_table else TracedField)(value, draft.scope))
     args, kwargs = call.rebuild(arguments)
+    check_arguments(function, args, kwargs)
     if function(*args, **kwargs) is not None:
         raise ArgumentError(
             "a program returns nothing", location=user_location(), hints=["write results with `out=`"]

@@ -13,6 +13,7 @@ from fieldjax.dtypes import x64_enabled
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import LeafType, is_scalar, leaf_type, parameters, table_type
 from fieldjax.errors import ArgumentError, user_location
+from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.guards import Guard, Guards
 from fieldjax.frontend.scope import Scope
@@ -113,6 +114,7 @@ def record_call(
     """Runs the function on recorded values; the recording, and the guards that it passed."""
     draft = Draft(call, provider)
     args, kwargs = call.rebuild([_argument(v, draft.scope) for v in draft.values])
+    check_arguments(function, args, kwargs)
     outputs, tree = flatten_results(function(*args, **kwargs))
     return draft.finish(outputs, tree)
 
@@ -131,8 +133,6 @@ class Draft:
     ) -> tuple[Recording, list[tuple[Guard, Any]]]:
         """The recording with these outputs."""
         scope = self.scope
-        for constant in (x.scope for x in outputs if isinstance(x, TracedField) and x.scope.is_blank):
-            scope.adopt(constant)
         results = tuple(value_of(x, scope) for x in outputs)
         captured = tuple(v for _, v in scope.captured)
         inputs = (*self.values, *self._masked_by, *scope.tables.values(), *captured)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from fieldjax.connectivity import FieldOffset, Provider, Table, identity_of, is_table
@@ -13,6 +15,24 @@ from fieldjax.errors import TracingError, user_location
 from fieldjax.frontend.guards import Guards
 from fieldjax.ir.graph import Mask, Value
 from fieldjax.ir.operation import Operation
+
+
+_is_recording: ContextVar[bool] = ContextVar("fieldjax_is_recording", default=False)
+
+
+@contextmanager
+def in_progress() -> Iterator[None]:
+    """A function is being recorded: operators without arguments that are called meanwhile belong to it."""
+    token = _is_recording.set(True)
+    try:
+        yield
+    finally:
+        _is_recording.reset(token)
+
+
+def is_recording() -> bool:
+    """Whether a function is being recorded in this thread."""
+    return _is_recording.get()
 
 
 class Scope:
@@ -39,6 +59,13 @@ class Scope:
         if name not in self.tables:
             self.tables[name] = parameter(name, table_type(connectivity))
         return self.tables[name]
+
+    def connectivity(self, table: Value) -> Any:
+        """The connectivity that a recorded table of the provider stands for, or that was captured."""
+        name = next((n for n, v in self.tables.items() if v == table), None)
+        if name is not None:
+            return self._provider()[name]
+        return next(data for data, v in self.captured if v == table)
 
     def _provider(self) -> Provider:
         if self.provider is None:

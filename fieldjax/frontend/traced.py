@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import jax
 
 from fieldjax.connectivity import CartesianConnectivity, FieldOffset, SlotOffset, is_table
-from fieldjax.domain import Dimension, NamedIndex, Shift
+from fieldjax.domain import Dimension, DimensionKind, NamedIndex, Shift
 from fieldjax.dtypes import as_dtype
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.index_offset import IndexOffset
@@ -173,7 +173,10 @@ class TracedField(Arithmetic):
     def __iter__(self) -> NoReturn:
         raise TracingError("a field can't be iterated over inside an operator", location=user_location())
 
-    def __getitem__(self, index: Any) -> NoReturn:
+    def __getitem__(self, index: Any) -> TracedField:
+        """One position of a local dimension: `sparse[C2EDim(0)]`."""
+        if isinstance(index, NamedIndex) and index.dim.kind is DimensionKind.LOCAL:
+            return self._read(index)
         raise TracingError(
             "a field can't be indexed inside an operator",
             location=user_location(),
@@ -221,6 +224,8 @@ def value_of(x: Any, scope: Scope) -> Value:
     from fieldjax.ir.build import literal
 
     if isinstance(x, TracedField):
+        if x.scope.is_blank and x.scope is not scope:
+            scope.adopt(x.scope)
         return x.value if x.scope is scope else scope.brought(x.value)
     if isinstance(x, Field):
         return scope.capture(x)

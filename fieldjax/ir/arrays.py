@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from fieldjax.ir.pairs import Links, PairSum
 
 Step = Callable[[Sequence[Any], Sequence[Any]], tuple[tuple[Any, ...], tuple[Any, ...]]]
 """One level of a loop: from carries and what the level holds to new carries and what it emits."""
@@ -38,6 +41,10 @@ class Arrays(Protocol):
 
     def extremum(self, parts: Sequence[Any], masks: Sequence[Any] | None, largest: bool) -> Any:
         """Elementwise maximum or minimum of the unmasked parts; ties share the cotangent evenly."""
+        ...
+
+    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], links: Links) -> Any:
+        """The sum over pairs `of` operands, differentiated as one."""
         ...
 
     def hold(self, array: Any) -> Any:
@@ -80,6 +87,9 @@ class NumpyArrays:
 
     def extremum(self, parts: Sequence[Any], masks: Sequence[Any] | None, largest: bool) -> Any:
         return masked_extremum(np, parts, masks, largest)
+
+    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], links: Links) -> Any:
+        return of(self, operands, links)
 
     def hold(self, array: Any) -> Any:
         return array

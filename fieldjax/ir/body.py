@@ -65,6 +65,11 @@ class Body:
         return _along(self, live)
 
 
+    def keeping(self, operands: Sequence[int]) -> Body:
+        """The same function given only these inputs; it depends on no other."""
+        return Body(Graph(tuple(self.graph.inputs[n] for n in operands), self.graph.outputs))
+
+
 @lru_cache(maxsize=1024)
 def _along(body: Body, live: tuple[int, ...]) -> Body:
     return Body(jvp(body.graph, live))

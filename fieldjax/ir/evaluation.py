@@ -9,14 +9,18 @@ along which it is constant may have length one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fieldjax.connectivity import Transposed
 from fieldjax.domain import Dimension, Domain, UnitRange
 from fieldjax.ir.arrays import Arrays
 from fieldjax.ir.graph import Graph, Mask, Node, Value
 from fieldjax.ir.plan import Plan
+
+if TYPE_CHECKING:
+    from fieldjax.ir.pairs import Links
 
 
 class Slot(NamedTuple):
@@ -27,6 +31,13 @@ class Slot(NamedTuple):
 
 
 Slots = Mapping[Dimension, Slot]
+
+
+class TableArrays(NamedTuple):
+    """The input of a graph for a table with its transpose attached."""
+
+    table: Any
+    transpose: Transposed
 
 
 class Neighbours(NamedTuple):
@@ -54,7 +65,11 @@ class Evaluation:
         self.stored: dict[Value, Any] = {}
         self._lazy: dict[tuple[Any, ...], Any] = {}
         self._tables: dict[tuple[Any, ...], Neighbours] = {}
+        self.transposes: dict[Value, Transposed] = {}
+        self.links: dict[tuple[Any, ...], Links] = {}
         for value, array in zip(graph.inputs, inputs, strict=True):
+            if isinstance(array, TableArrays):
+                array, self.transposes[value] = array
             self.stored[value] = array
 
     def run(self) -> tuple[Any, ...]:
@@ -74,7 +89,7 @@ class Evaluation:
     def _store(self, node: Node) -> None:
         results = node.results()
         domains = [self.plan.domain(value) for value in results]
-        if results[0] in self.stored or all(d is None for d in domains) or is_lazy(node):
+        if results[0] in self.stored or is_lazy(node) or all(d is None or d.is_empty() for d in domains):
             return
         arrays = node.operation.evaluate_results(At(self, node), domains)
         for value, array in zip(results, arrays, strict=True):
@@ -85,6 +100,8 @@ class Evaluation:
 
     def array(self, value: Value, domain: Domain, slots: Slots) -> Any:
         """`value` on `domain`, which has the dimensions of the value that `slots` doesn't fix."""
+        if domain.is_empty():  # nothing was demanded for it
+            return self.xp.zeros(domain.shape, value.field_type.dtype)
         if value in self.stored:
             return self._part(value, domain, slots)
         key = (value, domain, tuple(sorted((d.value, s) for d, s in slots.items())))

@@ -102,7 +102,10 @@ class Graph:
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """Every node that an output needs, each after the nodes that it reads."""
-        return topological((*self.outputs,))
+        from fieldjax.ir.operations.literal import Parameter
+
+        cut = frozenset(v.node for v in self.inputs if not isinstance(v.node.operation, Parameter))
+        return topological((*self.outputs,), leaves=cut)
 
     @cached_property
     def moved_masks(self) -> tuple[tuple[Node, Mask], ...]:
@@ -142,8 +145,13 @@ def values_read(node: Node) -> tuple[Value, ...]:
     return (*node.inputs, *(m.table for masks in node.masks for m in masks))
 
 
-def topological(outputs: Sequence[Value], before: frozenset[Node] = frozenset()) -> tuple[Node, ...]:
-    """Iterative depth-first order, so that a chain of any length is fine. Stops short of the nodes `before`."""
+def topological(
+    outputs: Sequence[Value], before: frozenset[Node] = frozenset(), leaves: frozenset[Node] = frozenset()
+) -> tuple[Node, ...]:
+    """Iterative depth-first order, so that a chain of any length is fine.
+
+    Stops short of the nodes `before`, and goes no further than the nodes `leaves`.
+    """
     done: dict[Node, None] = {}
     stack: list[tuple[Node, Iterator[Value]]] = []
     open_: set[Node] = set()
@@ -151,7 +159,7 @@ def topological(outputs: Sequence[Value], before: frozenset[Node] = frozenset())
     def push(node: Node) -> None:
         if node not in done and node not in open_ and node not in before:
             open_.add(node)
-            stack.append((node, iter(values_read(node))))
+            stack.append((node, iter(() if node in leaves else values_read(node))))
 
     for output in outputs:
         push(output.node)

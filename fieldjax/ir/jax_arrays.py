@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +13,23 @@ import numpy as np
 from fieldjax.dtypes import is_floating
 from fieldjax.ir.arrays import Step, masked_extremum
 
+if TYPE_CHECKING:
+    from fieldjax.ir.pairs import Links, PairSum
+
 
 class JaxArrays:
-    """Arrays of JAX, concrete or traced. Indices are in bounds by construction, and JAX is told so."""
+    """Arrays of JAX, concrete or traced. Indices are in bounds by construction, and JAX is told so.
+
+    A parameter of jaxprs, and therefore equal to others of its class.
+    """
 
     xp: Any = jnp
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
 
     def cast(self, array: Any, dtype: np.dtype) -> Any:
         return jax.lax.convert_element_type(array, dtype)
@@ -39,6 +51,11 @@ class JaxArrays:
         if not is_floating(np.dtype(parts[0].dtype)):
             return masked_extremum(jnp, parts, masks, largest)
         return _extremum(largest, tuple(parts), None if masks is None else tuple(masks))
+
+    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], links: Links) -> Any:
+        from fieldjax.ir.pair_rules import pair_sum
+
+        return pair_sum(self, of, operands, links)
 
     def hold(self, array: Any) -> Any:
         return array

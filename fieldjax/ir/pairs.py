@@ -60,12 +60,16 @@ class PairSum:
     sides: tuple[Side, ...]
     onto: Side
     shape: tuple[int, ...] | None = None
-    """The result is summed over every axis that has length one here (its operand was constant there)."""
+    """Of the result, if not what the operands give: what is constant along an axis gets the sum over it."""
 
     def __call__(self, arrays: Arrays, operands: Sequence[Any], links: Links) -> Any:
         terms = self._terms(arrays, operands, links)
         total = arrays.xp.stack(list(terms), axis=1) if self.onto is Side.PAIR else reduce(add, terms)
-        return _summed_to(total, self.shape)
+        return total if self.shape is None else _fitted(arrays, total, self._leading(links), self.shape)
+
+    def _leading(self, links: Links) -> tuple[int, ...]:
+        rows, slots = links.elements.shape
+        return {Side.ROW: (rows,), Side.ELEMENT: (links.rows.shape[0],), Side.PAIR: (rows, slots)}[self.onto]
 
     def _terms(self, arrays: Arrays, operands: Sequence[Any], links: Links) -> Iterator[Any]:
         """One slot or place after the other (design.md, "Reduce by slots")."""
@@ -95,11 +99,12 @@ class PairSum:
         return replace(self, body=self.body.keeping(operands), sides=tuple(self.sides[n] for n in operands))
 
 
-def _summed_to(total: Any, shape: tuple[int, ...] | None) -> Any:
-    if shape is None:
-        return total
+def _fitted(arrays: Arrays, total: Any, leading: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """The total summed over axes that have length one in `shape`, and repeated along those that are longer."""
+    total = arrays.xp.broadcast_to(total, (*leading, *total.shape[len(leading) :]))
     axes = tuple(axis for axis, size in enumerate(shape) if size == 1 != total.shape[axis])
-    return total.sum(axis=axes, keepdims=True, dtype=total.dtype) if axes else total
+    total = total.sum(axis=axes, keepdims=True, dtype=total.dtype) if axes else total
+    return arrays.xp.broadcast_to(total, shape)
 
 
 def _at_row(arrays: Arrays, x: Any, side: Side, links: Links, slot: int) -> Any:

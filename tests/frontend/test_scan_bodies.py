@@ -185,3 +185,26 @@ def test_names_and_backends_are_kept():
     assert isinstance(total, fj.ScanOperator)
     assert isinstance(total.with_backend(None), fj.ScanOperator)
     assert total.with_backend(None).backend is None
+
+
+def test_a_scan_without_arguments_inside_operators_and_programs():
+    source = field(numbers(LEVELS), K)
+
+    @fj.scan_operator(axis=K, init=0.0)
+    def captured(carry):
+        return carry + source
+
+    @fj.field_operator
+    def scaled(f):
+        return captured() * f
+
+    @fj.program
+    def filled(out):
+        captured(out=out)
+
+    expected = np.cumsum(source.asnumpy())
+    np.testing.assert_allclose(everywhere(captured).asnumpy(), expected)
+    np.testing.assert_allclose(everywhere(scaled, field(np.ones(COLUMNS), Cell)).asnumpy(), [expected] * COLUMNS)
+    out = fj.zeros({K: LEVELS})
+    filled(out)
+    np.testing.assert_allclose(out.asnumpy(), expected)

@@ -160,6 +160,11 @@ class Scatter(Linear):
         return any(dim in t.dims for t in node.inputs[2:])
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
+        if self.slots == (None,) and not slots:
+            from fieldjax.ir.neighbour_sums import scattered
+
+            if (total := scattered(at, domain)) is not None:
+                return total
         return scatter(at, self.slots, domain, slots)
 
     def transpose(self, node: Node, cotangent: Value) -> Value | None:

@@ -61,6 +61,11 @@ class Reduce(Operation):
         positions = at.planned(0).range_of(self.axis)
         if len(positions) == 0:
             return self._identity(at, domain)
+        if self.kind == "sum" and not slots:
+            from fieldjax.ir.neighbour_sums import reduced
+
+            if (total := reduced(at, self.axis, domain)) is not None:
+                return total
         if len(positions) > MOST_SLOTS:
             return self._along_axis(at, domain, slots, mask)
         parts, masks = [], []
