@@ -47,6 +47,12 @@ class Guards:
         self.leaves, self.positions = leaves, positions
         self.asked: list[tuple[Guard, Any]] = []
 
+    def is_traced(self, value: Value) -> bool:
+        """Whether a recorded scalar depends on one that JAX traces."""
+        inputs = (n.results()[0] for n in topological([value]) if isinstance(n.operation, Parameter))
+        known = (self.leaves[self.positions[v]] for v in inputs if v in self.positions)
+        return any(isinstance(x, jax.core.Tracer) for x in known)
+
     def ask(self, value: Value, kind: type) -> Any:
         """The concrete `kind` (bool, int, float) of a recorded scalar.
 

@@ -18,6 +18,7 @@ from fieldjax.frontend.execution import JAX, Execution, Stats
 from fieldjax.frontend.guards import Guard
 from fieldjax.frontend.outputs import fill
 from fieldjax.frontend.recording import Call, Draft, Recording, read_call
+from fieldjax.frontend.syntax import rewritten
 from fieldjax.frontend.traced import TracedField, TracedTable
 from fieldjax.ir.inference import infer
 
@@ -46,7 +47,7 @@ class FieldProgram:
 
     def __call__(self, *args: Any, offset_provider: Any = None, **kwargs: Any) -> None:
         if any(isinstance(x, TracedField) for x in flatten((args, kwargs))[0]):
-            self.function(*args, **kwargs)
+            rewritten(self.function)(*args, **kwargs)
             return
         try:
             self._run(args, kwargs, as_provider(offset_provider))
@@ -91,7 +92,7 @@ def _record(
             arguments.append((TracedTable if value.is_table else TracedField)(value, draft.scope))
     args, kwargs = call.rebuild(arguments)
     check_arguments(function, args, kwargs)
-    if function(*args, **kwargs) is not None:
+    if rewritten(function)(*args, **kwargs) is not None:
         raise ArgumentError(
             "a program returns nothing", location=user_location(), hints=["write results with `out=`"]
         )

@@ -14,6 +14,7 @@ from fieldjax.embedded.leaves import parameter
 from fieldjax.errors import ArgumentError, DtypeError, Location, TracingError, user_location
 from fieldjax.frontend.containers import flatten, is_data, unflatten
 from fieldjax.frontend.scope import Scope
+from fieldjax.frontend.syntax import rewritten
 from fieldjax.frontend.traced import TracedField, TracedTable, value_of
 from fieldjax.ir.graph import Graph, Value
 from fieldjax.ir.operation import Operation, record
@@ -22,17 +23,19 @@ from fieldjax.ir.operations.pointwise import Cast, Pointwise
 from fieldjax.ir.simplify import simplify
 from fieldjax.ir.types import FieldType
 
-MOST_PASSES = 8
-"""Types of carries only ever grow; there are fewer steps from bool to float64 than this."""
-
 
 class BodyScope(Scope):
     """The recording of a body. What it touches of the recording around it enters as one more argument."""
 
     def __init__(self, outer: Scope) -> None:
         super().__init__()
-        self.outer = outer
+        self._outer = outer
         self.arguments: dict[Value, Value] = {}
+
+    @property
+    def outer(self) -> Scope:
+        """The recording that the scan belongs to."""
+        return self._outer
 
     def brought(self, value: Value) -> Value:
         """A value of the recording around the scan as it stands at one level."""
@@ -107,15 +110,18 @@ class Definition:
         Raises ArgumentError where it doesn't return a carry, DtypeError where a carry can't start with its
         initial value.
         """
-        types = [FieldType((), v.field_type.dtype, v.field_type.weak) for v in self.initial]
-        for _ in range(MOST_PASSES):
-            scope = BodyScope(outer)
-            carries = [parameter(f"carry{n}", t) for n, t in enumerate(types)]
-            new = self._results(carries, args, kwargs, scope)
-            joined = [_joined(t, v.field_type) for t, v in zip(types, new, strict=True)]
-            if joined == types:
-                break
-            types = joined
+        return self._record(
+            [FieldType((), v.field_type.dtype, v.field_type.weak) for v in self.initial], args, kwargs, outer
+        )
+
+    def _record(self, types: Sequence[FieldType], args: Any, kwargs: Any, outer: Scope) -> Body:
+        """The body on carries of these types, or larger ones that it takes them to (at most float64)."""
+        scope = BodyScope(outer)
+        carries = [parameter(f"carry{n}", t) for n, t in enumerate(types)]
+        new = self._results(carries, args, kwargs, scope)
+        joined = [_joined(t, v.field_type) for t, v in zip(types, new, strict=True)]
+        if joined != types:
+            return self._record(joined, args, kwargs, outer)
         self._check_initial(types)
         new = [
             v if v.field_type.dtype == t.dtype else record(Cast(t.dtype), v)[0]
@@ -128,7 +134,7 @@ class Definition:
         carry = unflatten(self.tree, [TracedField(v, scope) for v in carries])
         leaves, tree = flatten((args, kwargs))
         args, kwargs = unflatten(tree, [_at_level(x, scope) for x in leaves])
-        result = self.function(carry, *args, **kwargs)
+        result = rewritten(self.function)(carry, *args, **kwargs)
         flat, tree = flatten(result)
         if tree != self.tree or not all(is_data(x) and not isinstance(x, TracedTable) for x in flat):
             self._wrong_structure(result)

@@ -38,9 +38,6 @@ def is_recording() -> bool:
 class Scope:
     """One recording. Tables and captured data become inputs of its graph, once each."""
 
-    outer: Scope | None = None
-    """The recording around this one, where this one is the body of a scan."""
-
     def __init__(self, provider: Provider | None = None, guards: Guards | None = None) -> None:
         self.provider = provider
         self.guards = guards
@@ -91,6 +88,11 @@ class Scope:
     def _captured(self, kind: LeafType, tables: Sequence[Value], number: int) -> Value:
         masks = [Mask(tables[position], slot, moved) for position, slot, moved in kind.masks]
         return parameter(f"captured{number}", kind.type, masks)
+
+    @property
+    def outer(self) -> Scope | None:
+        """The recording around this one, where this one is the body of a scan."""
+        return None
 
     @property
     def is_blank(self) -> bool:

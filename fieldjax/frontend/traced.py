@@ -9,16 +9,18 @@ import jax
 
 from fieldjax.connectivity import CartesianConnectivity, FieldOffset, SlotOffset, is_table
 from fieldjax.domain import Dimension, DimensionKind, NamedIndex, Shift
-from fieldjax.dtypes import as_dtype
+from fieldjax.dtypes import as_dtype, is_floating
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.index_offset import IndexOffset
 from fieldjax.embedded.leaves import is_scalar
 from fieldjax.errors import ArgumentError, FieldjaxError, TracingError, user_location
+from fieldjax.frontend.predicates import conditions
 from fieldjax.frontend.scope import Scope
 from fieldjax.ir.arithmetic import Arithmetic
 from fieldjax.ir.build import adopt_masks, pointwise
 from fieldjax.ir.graph import Value
 from fieldjax.ir.operation import Operation, record
+from fieldjax.ir.operations.functions import FUNCTIONS
 from fieldjax.ir.operations.gather import Gather
 from fieldjax.ir.operations.indexed import IndexedShift
 from fieldjax.ir.operations.layout import Shift as ShiftOperation
@@ -148,7 +150,12 @@ class TracedField(Arithmetic):
 
     def _concrete(self, kind: type) -> Any:
         if self.scope.guards is None:
-            raise TracingError("this value isn't known while it is recorded", location=user_location())
+            raise TracingError(
+                f"Python needs the {kind.__name__} of a value that differs from point to point",
+                location=user_location(),
+                notes=["both branches are selected from in functions whose source fieldjax can rewrite"],
+                hints=["decorate this helper with `field_operator`, or select with `where`"],
+            )
         return self.scope.guards.ask(self.value, kind)
 
     def __bool__(self) -> bool:
@@ -238,10 +245,26 @@ def value_of(x: Any, scope: Scope) -> Value:
 
 def apply_pointwise(function: str, *operands: Any) -> TracedField:
     """`function` of recorded fields, fields from outside and scalars."""
+    if conditions() and FUNCTIONS[function].safe is not None:
+        operands = _safe(function, operands)
     location = user_location()
     scope = common_scope(operands)
     values = [located(lambda x=x: value_of(x, scope)) for x in operands]
     return TracedField(located(lambda: pointwise(function, *values, location=location)), scope)
+
+
+def _safe(function: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands of a function with a singular point: its safe point where the branch isn't taken."""
+    safe = FUNCTIONS[function].safe
+    assert safe is not None
+    holds = conditions()[0]
+    for condition in conditions()[1:]:
+        holds = holds & condition
+    return tuple(
+        apply_pointwise("where", holds, x, point if is_floating(x.dtype) else int(point))
+        if isinstance(x, TracedField) else x
+        for x, point in zip(operands, safe, strict=True)
+    )
 
 
 def apply(operation: Operation, *operands: Any) -> TracedField:

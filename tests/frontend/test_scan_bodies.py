@@ -204,7 +204,9 @@ def test_a_scan_without_arguments_inside_operators_and_programs():
 
     expected = np.cumsum(source.asnumpy())
     np.testing.assert_allclose(everywhere(captured).asnumpy(), expected)
-    np.testing.assert_allclose(everywhere(scaled, field(np.ones(COLUMNS), Cell)).asnumpy(), [expected] * COLUMNS)
+    np.testing.assert_allclose(
+        everywhere(scaled, field(np.ones(COLUMNS), Cell)).asnumpy(), [expected] * COLUMNS
+    )
     out = fj.zeros({K: LEVELS})
     filled(out)
     np.testing.assert_allclose(out.asnumpy(), expected)

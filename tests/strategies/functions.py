@@ -22,7 +22,7 @@ class Meaning:
     kinds: str = "fi"
     """f: floating, i: integer, b: bool operands."""
     whole: tuple[int, ...] = ()
-    """Operands whose values are whole numbers, whatever their dtype."""
+    """Operands that are integers whatever the others are."""
 
 
 def _unary(of: Callable[..., Any], low: float = ANY[0], high: float = ANY[1], **facts: Any) -> Meaning:
@@ -103,7 +103,7 @@ MEANINGS: dict[str, Meaning] = {
     "log1p": _unary(math.log1p, -0.8, 2.0),
     "arctan2": _binary(math.atan2, first=(0.2, 2.0)),
     "gamma": _unary(math.gamma, 0.5, 3.0),
-    "polygamma": Meaning(_polygamma, ((0.0, 3.0), (0.5, 3.0)), kinds="f", whole=(0,)),
+    "polygamma": Meaning(_polygamma, ((0, 3), (0.5, 3.0)), kinds="f", whole=(0,)),
     "erf": _unary(math.erf),
 }
 """One entry for each function in `fieldjax.ir.operations.functions`; a missing one fails the tests."""

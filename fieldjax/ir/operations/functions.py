@@ -25,6 +25,8 @@ class Function:
     inexact: bool = False
     keeps_literals: bool = False
     safe: tuple[float, ...] | None = None
+    apart: tuple[int, ...] = ()
+    """Operands that keep their own dtype: the condition of a selection, the order of a derivative."""
 
     @property
     def arity(self) -> int:
@@ -110,6 +112,7 @@ define(
     None,
     lambda b, t, r, c, x, y: b("where", c, t, 0),
     lambda b, t, r, c, x, y: b("where", c, 0, t),
+    apart=(0,),
 )
 
 for _name, _symbol in [
@@ -169,6 +172,7 @@ define(
     compute=special("polygamma"),
     inexact=True,
     safe=(0.0, 1.0),
+    apart=(0,),
 )
 define(
     "erf",

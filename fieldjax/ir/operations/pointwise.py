@@ -95,17 +95,19 @@ class Pointwise(Operation):
 
 def _cast_to_common(at: At, rule: Function, types: Sequence[FieldType], operands: list[Any]) -> list[Any]:
     """Promotion happens before NumPy computes, so that the table is JAX's in every mode."""
-    selects = rule.name == "where"
-    numeric = [(t.dtype, t.weak) for t in types[selects:]]
-    common, _ = result_type(*numeric)
+    common, _ = result_type(*((t.dtype, t.weak) for n, t in enumerate(types) if n not in rule.apart))
     if rule.inexact and not is_floating(common):
         out = at.node.types[0]
         assert isinstance(out, FieldType)
         common = out.dtype
-    casts = [operands[0]] if selects else []
-    for value, operand in zip(at.node.inputs[selects:], operands[selects:], strict=True):
-        exponent = rule.keeps_literals and isinstance(value.node.operation, Literal)
-        casts.append(value.node.operation.raw if exponent else at.arrays.cast(operand, common))
+    casts = []
+    for n, (value, operand) in enumerate(zip(at.node.inputs, operands, strict=True)):
+        if n in rule.apart:
+            casts.append(operand)
+        elif rule.keeps_literals and isinstance(value.node.operation, Literal):
+            casts.append(value.node.operation.raw)
+        else:
+            casts.append(at.arrays.cast(operand, common))
     return casts
 
 
