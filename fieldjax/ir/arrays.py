@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from fieldjax.ir.pairs import Links, PairSum
+    from fieldjax.ir.links import TableArrays
+    from fieldjax.ir.pairs import PairSum
 
 Step = Callable[[Sequence[Any], Sequence[Any]], tuple[tuple[Any, ...], tuple[Any, ...]]]
 """One level of a loop: from carries and what the level holds to new carries and what it emits."""
@@ -43,7 +44,7 @@ class Arrays(Protocol):
         """Elementwise maximum or minimum of the unmasked parts; ties share the cotangent evenly."""
         ...
 
-    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], links: Links) -> Any:
+    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], tables: TableArrays) -> Any:
         """The sum over pairs `of` operands, differentiated as one."""
         ...
 
@@ -88,8 +89,8 @@ class NumpyArrays:
     def extremum(self, parts: Sequence[Any], masks: Sequence[Any] | None, largest: bool) -> Any:
         return masked_extremum(np, parts, masks, largest)
 
-    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], links: Links) -> Any:
-        return of(self, operands, links)
+    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], tables: TableArrays) -> Any:
+        return of(self, operands, tables)
 
     def hold(self, array: Any) -> Any:
         return array

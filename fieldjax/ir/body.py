@@ -64,7 +64,6 @@ class Body:
         """
         return _along(self, live)
 
-
     def keeping(self, operands: Sequence[int]) -> Body:
         """The same function given only these inputs; it depends on no other."""
         return Body(Graph(tuple(self.graph.inputs[n] for n in operands), self.graph.outputs))

@@ -9,18 +9,15 @@ along which it is constant may have length one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fieldjax.connectivity import Transposed
 from fieldjax.domain import Dimension, Domain, UnitRange
 from fieldjax.ir.arrays import Arrays
 from fieldjax.ir.graph import Graph, Mask, Node, Value
+from fieldjax.ir.links import TableArrays
 from fieldjax.ir.plan import Plan
-
-if TYPE_CHECKING:
-    from fieldjax.ir.pairs import Links
 
 
 class Slot(NamedTuple):
@@ -31,13 +28,6 @@ class Slot(NamedTuple):
 
 
 Slots = Mapping[Dimension, Slot]
-
-
-class TableArrays(NamedTuple):
-    """The input of a graph for a table with its transpose attached."""
-
-    table: Any
-    transpose: Transposed
 
 
 class Neighbours(NamedTuple):
@@ -65,11 +55,12 @@ class Evaluation:
         self.stored: dict[Value, Any] = {}
         self._lazy: dict[tuple[Any, ...], Any] = {}
         self._tables: dict[tuple[Any, ...], Neighbours] = {}
-        self.transposes: dict[Value, Transposed] = {}
-        self.links: dict[tuple[Any, ...], Links] = {}
+        self.attached: dict[Value, TableArrays] = {}
+        """Tables with their transposes, where these are at hand."""
         for value, array in zip(graph.inputs, inputs, strict=True):
             if isinstance(array, TableArrays):
-                array, self.transposes[value] = array
+                self.attached[value] = array
+                array = array.table
             self.stored[value] = array
 
     def run(self) -> tuple[Any, ...]:

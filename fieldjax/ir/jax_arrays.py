@@ -14,7 +14,8 @@ from fieldjax.dtypes import is_floating
 from fieldjax.ir.arrays import Step, masked_extremum
 
 if TYPE_CHECKING:
-    from fieldjax.ir.pairs import Links, PairSum
+    from fieldjax.ir.links import TableArrays
+    from fieldjax.ir.pairs import PairSum
 
 
 class JaxArrays:
@@ -52,10 +53,10 @@ class JaxArrays:
             return masked_extremum(jnp, parts, masks, largest)
         return _extremum(largest, tuple(parts), None if masks is None else tuple(masks))
 
-    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], links: Links) -> Any:
+    def pair_sum(self, of: PairSum, operands: tuple[Any, ...], tables: TableArrays) -> Any:
         from fieldjax.ir.pair_rules import pair_sum
 
-        return pair_sum(self, of, operands, links)
+        return pair_sum(self, of, operands, tables)
 
     def hold(self, array: Any) -> Any:
         return array

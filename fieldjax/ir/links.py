@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +14,20 @@ class TableArrays(NamedTuple):
 
     table: Any
     transpose: Transposed
+
+
+class Side(enum.Enum):
+    """Where an operand or a result stands, and so what its leading axes count. All further axes are shared.
+
+    An axis along which an operand is constant may have length one, except that which counts elements.
+    """
+
+    ROW = "row"
+    """(rows, ...)"""
+    ELEMENT = "element"
+    """(elements, ...)"""
+    PAIR = "pair"
+    """(rows, slots, ...)"""
 
 
 class Links(NamedTuple):
@@ -54,6 +69,11 @@ class Pairs:
         """Slots of each row."""
         return 1 if self.slots is None else len(self.slots)
 
+    def shape_of(self, side: Side) -> tuple[int, ...]:
+        """The leading axes of what stands there."""
+        rows, elements = len(self.rows), len(self.elements)
+        return {Side.ROW: (rows,), Side.ELEMENT: (elements,), Side.PAIR: (rows, self.width)}[side]
+
     def from_rows(self, xp: Any, tables: TableArrays) -> Links:
         """Which element each pair leads to."""
         entries = tables.table if self.rows_first else tables.table.T
@@ -78,8 +98,9 @@ class Pairs:
         rows = rows - self.rows.start if self.rows.start else rows
         used = (rows >= 0) & (rows < len(self.rows))
         if self.slots is not None:
-            slots = slots - self.slots.start
-            used = used & (slots >= 0) & (slots < len(self.slots))
+            slots = slots - self.slots.start if self.slots.start else slots
+            if len(self.slots) != tables.table.shape[1 if self.rows_first else 0]:
+                used = used & (slots >= 0) & (slots < len(self.slots))
         rows = xp.where(used, rows, 0)
         return Links(rows, rows * self.width + xp.where(used, slots, 0), used)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from fieldjax.domain import Dimension, Domain, UnitRange
@@ -10,15 +11,18 @@ from fieldjax.ir.body import Body
 from fieldjax.ir.evaluation import At, align
 from fieldjax.ir.graph import Graph, Value
 from fieldjax.ir.indexing import moved
-from fieldjax.ir.links import Part, links, part_with_links
+from fieldjax.ir.links import Pairs, Side
 from fieldjax.ir.operation import record
 from fieldjax.ir.operations.gather import Gather
 from fieldjax.ir.operations.layout import Broadcast
 from fieldjax.ir.operations.literal import Literal, Parameter
 from fieldjax.ir.operations.pointwise import Cast, Pointwise
 from fieldjax.ir.operations.slots import Substitute, UsedOnly
-from fieldjax.ir.pairs import PairSum, Side
+from fieldjax.ir.pairs import PairSum
 from fieldjax.ir.types import FieldType
+
+MOST_PLACES = 32
+"""Sums over more slots than this, or for elements with more pairs, aren't unrolled."""
 
 
 def reduced(at: At, axis: Dimension, domain: Domain) -> Any | None:
@@ -27,7 +31,7 @@ def reduced(at: At, axis: Dimension, domain: Domain) -> Any | None:
     mask = value.mask_over(axis)
     if mask is None or not is_floating(value.field_type.dtype):
         return None
-    part = part_with_links(at, mask.table, domain & at.planned(0).restrict((axis,)))
+    part = part_of(at, mask.table, domain & at.planned(0).restrict((axis,)))
     summand = None if part is None else summand_of(at, part, value, domain)
     return None if summand is None else summand.over_rows(domain)
 
@@ -37,9 +41,53 @@ def scattered(at: At, domain: Domain) -> Any | None:
     cotangent, _, *tables = at.node.inputs
     if len(tables) != 1 or not is_floating(cotangent.field_type.dtype):
         return None
-    part = part_with_links(at, tables[0], at.planned(0))
+    part = part_of(at, tables[0], at.planned(0))
     summand = None if part is None else summand_of(at, part, cotangent, domain)
     return None if summand is None else summand.over_elements(domain)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a table with one row dimension whose pairs are summed."""
+
+    table: Value
+    row: Dimension
+    local: Dimension | None
+    box: Domain
+    """Rows, and slots where the table has a local dimension."""
+
+    @property
+    def codomain(self) -> Dimension:
+        """The dimension of the elements."""
+        return self.table.table_type.codomain
+
+    def pairs(self, at: At, elements: UnitRange, *, inside: bool) -> Pairs:
+        """Which pairs count of those that lead to `elements`; `inside`: they lead nowhere else."""
+        known = at.plan.table(self.table)
+        whole, local = known.domain, self.local
+        return Pairs(
+            _positions(self.box.range_of(self.row), whole.range_of(self.row)),
+            None if local is None else _positions(self.box.range_of(local), whole.range_of(local)),
+            range(int(elements.start), int(elements.stop)),
+            known.skip_value if known.facts.has_skips else None,
+            inside and not at.plan.clip,
+            whole.dims[0] == self.row,
+        )
+
+
+def _positions(part: UnitRange, whole: UnitRange) -> range:
+    return range(int(part.start - whole.start), int(part.stop - whole.start))
+
+
+def part_of(at: At, table: Value, box: Domain) -> Part | None:
+    """The part of `table` on `box`, where its transpose is attached and it is neither empty nor too wide."""
+    known, local = at.evaluation.attached.get(table), table.table_type.local_dimension
+    if known is None or len(table.dims) != 1 + (local is not None):
+        return None
+    (row,) = (d for d in table.dims if d != local)
+    part = Part(table, row, local, box.restrict(table.dims))
+    most = max(known.transpose.rows.shape[1], *part.box.shape[1:], 1)
+    return part if 0 not in part.box.shape and most <= MOST_PLACES else None
 
 
 class _NotPointwise(Exception):
@@ -83,8 +131,9 @@ class Summand:
     def _sum(self, onto: Side, elements: UnitRange, domain: Domain) -> Any:
         sides = tuple(side for _, side in self._leaves)
         operands = tuple(self._array(value, side, elements) for value, side in self._leaves)
-        through = links(self._at, self._part, elements, inside=onto is Side.ROW)
-        total = self._at.arrays.pair_sum(PairSum(self._body, sides, onto), operands, through)
+        pairs = self._part.pairs(self._at, elements, inside=onto is Side.ROW)
+        tables = self._at.evaluation.attached[self._part.table]
+        total = self._at.arrays.pair_sum(PairSum(self._body, sides, onto, pairs), operands, tables)
         order = (*self._leading(onto), *self._others.dims)
         return moved(total, order, domain.dims)
 
@@ -137,18 +186,17 @@ class Summand:
     def _array(self, value: Value, side: Side, elements: UnitRange) -> Any:
         """The array of a leaf, laid out for its side."""
         leading, part = self._leading(side), self._part
-        ranges = {part.row: part.rows, part.local: part.slots}
-        if side is Side.ELEMENT:
-            ranges = {part.codomain: elements & self._planned(value)}
-        span = {**dict(zip(self._others.dims, self._others.ranges, strict=True)), **ranges}
-        own = Domain(dims=value.dims, ranges=tuple(span[d] for d in value.dims))
+        first = (
+            part.box if side is not Side.ELEMENT else _along(part.codomain, elements & self._planned(value))
+        )
+        own = (self._others & first).restrict(value.dims)
         array = self._at.arrays.cast(self._at.evaluation.array(value, own, {}), value.field_type.dtype)
         onto = (*leading, *self._others.dims)
         if not value.dims:
             return self._at.xp.reshape(array, (1,) * len(onto))
         order = tuple(d for d in onto if d in value.dims)
         array = align(moved(array, value.dims, order), order, onto)
-        return self._filled(array, span[part.codomain], elements) if side is Side.ELEMENT else array
+        return self._filled(array, own.range_of(part.codomain), elements) if side is Side.ELEMENT else array
 
     def _filled(self, array: Any, span: UnitRange, elements: UnitRange) -> Any:
         """One entry for each element, anything for those outside of `span`: no pair leads there."""
@@ -159,3 +207,7 @@ class Summand:
         if not (before or after):
             return array
         return self._at.xp.pad(array, ((before, after), *((0, 0) for _ in array.shape[1:])))
+
+
+def _along(dim: Dimension, span: UnitRange) -> Domain:
+    return Domain(dims=(dim,), ranges=(span,))

@@ -36,7 +36,7 @@ def neighbours(evaluation: Evaluation, table: Value, domain: Domain, slots: Slot
 def _substituted(
     evaluation: Evaluation, table: Value, rows: Domain, local: Dimension | None, extent: UnitRange | None
 ) -> Neighbours:
-    xp, entries = evaluation.xp, entries_on(evaluation, table, rows, local, extent)
+    xp, entries = evaluation.xp, _part(evaluation, table, rows, local, extent)
     facts, known = evaluation.plan.facts(table), evaluation.plan.table(table)
     if not facts.has_skips or entries.size == 0:
         return Neighbours(entries, None, None)
@@ -61,10 +61,10 @@ def _elsewhere(xp: Any, entries: Any, valid: Any, keep: Any) -> Any:
     return xp.where(keep, entries, fallback)
 
 
-def entries_on(
+def _part(
     evaluation: Evaluation, table: Value, rows: Domain, local: Dimension | None, extent: UnitRange | None
 ) -> Any:
-    """The raw entries on `rows` and slots in `extent` (None: as `rows` says), axes in canonical order."""
+    """The raw entries on `rows` and `extent`, axes in canonical order."""
     domain = evaluation.plan.table(table).domain
     array = evaluation.stored[table]
     wanted = [extent if extent is not None and d == local else rows.range_of(d) for d in domain.dims]

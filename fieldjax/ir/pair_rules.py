@@ -9,28 +9,30 @@ from typing import Any
 import jax
 from jax.custom_derivatives import SymbolicZero
 
+from fieldjax.connectivity import Transposed
 from fieldjax.ir.arrays import Arrays
 from fieldjax.ir.linear import linear
-from fieldjax.ir.pairs import Links, PairSum
+from fieldjax.ir.links import TableArrays
+from fieldjax.ir.pairs import PairSum
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def pair_sum(arrays: Arrays, of: PairSum, operands: tuple[Any, ...], links: Links) -> Any:
+def pair_sum(arrays: Arrays, of: PairSum, operands: tuple[Any, ...], tables: TableArrays) -> Any:
     """The sum `of` the operands. `arrays` is compared by value, as `of` is."""
-    return of(arrays, operands, links)
+    return of(arrays, operands, tables)
 
 
 def _jvp(arrays: Arrays, of: PairSum, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    operands, links = primals
-    result = pair_sum(arrays, of, operands, links)
+    operands, tables = primals
+    result = pair_sum(arrays, of, operands, tables)
     moving = (n for n, t in enumerate(tangents[0]) if not isinstance(t, SymbolicZero))
     # What the expression rounds or compares has no derivative.
     live = tuple(n for n in moving if len(operands) in of.along((n,)).body.reads)
     if not live:
         return result, jax.numpy.zeros_like(result)
     shapes = tuple(operands[n].shape for n in live)
-    forward = Tangent(arrays, of, live, shapes, links.used is not None)
-    residuals = (*(operands[n] for n in forward.kept), *(x for x in links if x is not None))
+    forward = Tangent(arrays, of, live, shapes)
+    residuals = (*(operands[n] for n in forward.kept), tables.table, *tables.transpose)
     (tangent,) = linear(forward, forward.transposed, [tangents[0][n] for n in live], residuals)
     return result, tangent
 
@@ -42,14 +44,13 @@ pair_sum.defjvp(_jvp, symbolic_zeros=True)
 class Tangent:
     """From the tangents of the operands in `live`, of these `shapes`, to that of the sum.
 
-    Residuals: the operands in `kept`, which is all that derivatives read, and the links.
+    Residuals: the operands in `kept`, which is all that derivatives read, and the table and its transpose.
     """
 
     arrays: Arrays
     of: PairSum
     live: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
-    masked: bool
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -64,15 +65,15 @@ class Tangent:
         return Cotangent(self)
 
     def __call__(self, inputs: tuple[Any, ...], residuals: tuple[Any, ...], /) -> tuple[Any, ...]:
-        operands, links = self.taken(residuals)
+        operands, tables = self.taken(residuals)
         first = len(self.of.sides)
         of = self.of.along(self.live).keeping((*self.kept, *range(first, first + len(self.live))))
-        return (pair_sum(self.arrays, of, (*operands, *inputs), links),)
+        return (pair_sum(self.arrays, of, (*operands, *inputs), tables),)
 
-    def taken(self, residuals: tuple[Any, ...]) -> tuple[tuple[Any, ...], Links]:
-        """The operands in `kept`, and the links."""
-        operands, links = residuals[: len(self.kept)], residuals[len(self.kept) :]
-        return operands, Links(*links) if self.masked else Links(links[0], None, *links[1:])
+    def taken(self, residuals: tuple[Any, ...]) -> tuple[tuple[Any, ...], TableArrays]:
+        """The operands in `kept`, and the table."""
+        *operands, table, rows, slots = residuals
+        return tuple(operands), TableArrays(table, Transposed(rows, slots))
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ class Cotangent:
         self, operand: int, shape: tuple[int, ...], cotangent: Any, residuals: tuple[Any, ...]
     ) -> Any:
         arrays, of, kept = self.forward.arrays, self.forward.of, self.forward.kept
-        operands, links = self.forward.taken(residuals)
+        operands, tables = self.forward.taken(residuals)
         back = of.back_to(operand, shape).keeping((*kept, len(of.sides)))
         dtype = of.body.types()[operand].dtype
-        found = pair_sum(arrays, back, (*operands, arrays.cast(cotangent, dtype)), links)
+        found = pair_sum(arrays, back, (*operands, arrays.cast(cotangent, dtype)), tables)
         return arrays.cast(found, dtype)

@@ -8,44 +8,15 @@ it is read through the transposed table; nothing is ever scattered.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 from fieldjax.ir.arrays import Arrays
 from fieldjax.ir.body import Body
-
-
-class Side(enum.Enum):
-    """Where an operand or a result stands, and so what its leading axes count. All further axes are shared.
-
-    An axis along which an operand is constant may have length one, except that which counts elements.
-    """
-
-    ROW = "row"
-    """(rows, ...)"""
-    ELEMENT = "element"
-    """(elements, ...)"""
-    PAIR = "pair"
-    """(rows, slots, ...)"""
-
-
-class Links(NamedTuple):
-    """A table and its transpose, every index in bounds."""
-
-    elements: Any
-    """(rows, slots): which element a pair leads to."""
-    used: Any | None
-    """(rows, slots): whether the pair is one; None where all are."""
-    rows: Any
-    """(elements, degree): the rows of an element's pairs."""
-    pairs: Any
-    """(elements, degree): the pairs themselves, counted row by row."""
-    led: Any
-    """(elements, degree): whether the place holds a pair."""
+from fieldjax.ir.links import Links, Pairs, Side, TableArrays
 
 
 @dataclass(frozen=True)
@@ -59,30 +30,57 @@ class PairSum:
     body: Body
     sides: tuple[Side, ...]
     onto: Side
+    pairs: Pairs
     shape: tuple[int, ...] | None = None
     """Of the result, if not what the operands give: what is constant along an axis gets the sum over it."""
 
-    def __call__(self, arrays: Arrays, operands: Sequence[Any], links: Links) -> Any:
-        terms = self._terms(arrays, operands, links)
-        total = arrays.xp.stack(list(terms), axis=1) if self.onto is Side.PAIR else reduce(add, terms)
-        return total if self.shape is None else _fitted(arrays, total, self._leading(links), self.shape)
+    def __call__(self, arrays: Arrays, operands: Sequence[Any], tables: TableArrays) -> Any:
+        terms = list(self._terms(arrays, operands, tables))
+        total = arrays.xp.stack(terms, axis=1) if self.onto is Side.PAIR else reduce(add, terms)
+        return total if self.shape is None else self._fitted(arrays, total, self.shape)
 
-    def _leading(self, links: Links) -> tuple[int, ...]:
-        rows, slots = links.elements.shape
-        return {Side.ROW: (rows,), Side.ELEMENT: (links.rows.shape[0],), Side.PAIR: (rows, slots)}[self.onto]
-
-    def _terms(self, arrays: Arrays, operands: Sequence[Any], links: Links) -> Iterator[Any]:
+    def _terms(self, arrays: Arrays, operands: Sequence[Any], tables: TableArrays) -> Iterator[Any]:
         """One slot or place after the other (design.md, "Reduce by slots")."""
-        through = _at_element if self.onto is Side.ELEMENT else _at_row
-        used = links.led if self.onto is Side.ELEMENT else links.used
-        count = (links.rows if self.onto is Side.ELEMENT else links.elements).shape[1]
-        for n in range(count):
-            values = [through(arrays, x, side, links, n) for x, side in zip(operands, self.sides, strict=True)]
+        if self.onto is Side.ELEMENT:
+            links, through = self.pairs.from_elements(arrays.xp, tables), self._at_element
+        else:
+            links, through = self.pairs.from_rows(arrays.xp, tables), self._at_row
+        for n in range(links.ends.shape[1]):
+            values = [
+                through(arrays, x, side, links, n) for x, side in zip(operands, self.sides, strict=True)
+            ]
             term = self.body(arrays, values)
-            if used is not None:
-                mask = used[:, n].reshape(-1, *(1,) * (term.ndim - 1))
+            if links.used is not None:
+                mask = links.used[:, n].reshape(-1, *(1,) * (term.ndim - 1))
                 term = arrays.xp.where(mask, term, arrays.xp.zeros((), term.dtype))
             yield term
+
+    def _at_row(self, arrays: Arrays, x: Any, side: Side, links: Links, slot: int) -> Any:
+        """An operand at one slot of every row."""
+        if side is Side.ROW:
+            return x
+        if side is Side.ELEMENT:
+            return arrays.index(x, (links.ends[:, slot],))
+        return x[:, slot if x.shape[1] > 1 else 0]
+
+    def _at_element(self, arrays: Arrays, x: Any, side: Side, links: Links, place: int) -> Any:
+        """An operand at one pair of every element."""
+        if side is Side.ELEMENT:
+            return x
+        if side is Side.PAIR and x.shape[1] > 1:
+            if x.shape[0] == 1:
+                return arrays.index(x[0], (links.pairs[:, place] % self.pairs.width,))
+            return arrays.index(x.reshape(-1, *x.shape[2:]), (links.pairs[:, place],))
+        x = x[:, 0] if side is Side.PAIR else x
+        return x if x.shape[0] == 1 else arrays.index(x, (links.ends[:, place],))
+
+    def _fitted(self, arrays: Arrays, total: Any, shape: tuple[int, ...]) -> Any:
+        """The total summed over axes that have length one in `shape`, and repeated along longer ones."""
+        leading = self.pairs.shape_of(self.onto)
+        total = arrays.xp.broadcast_to(total, (*leading, *total.shape[len(leading) :]))
+        axes = tuple(axis for axis, size in enumerate(shape) if size == 1 != total.shape[axis])
+        total = total.sum(axis=axes, keepdims=True, dtype=total.dtype) if axes else total
+        return arrays.xp.broadcast_to(total, shape)
 
     def along(self, live: tuple[int, ...]) -> PairSum:
         """The derivative along the operands in `live`, whose tangents follow the operands."""
@@ -92,38 +90,8 @@ class PairSum:
     def back_to(self, operand: int, shape: tuple[int, ...]) -> PairSum:
         """The transposed derivative for one operand of that shape. The cotangent follows the operands."""
         sides = (*self.sides, self.onto)
-        return PairSum(self.body.along((operand,)), sides, self.sides[operand], shape)
+        return PairSum(self.body.along((operand,)), sides, self.sides[operand], self.pairs, shape)
 
     def keeping(self, operands: Sequence[int]) -> PairSum:
         """The same sum given only these operands; it reads no other."""
         return replace(self, body=self.body.keeping(operands), sides=tuple(self.sides[n] for n in operands))
-
-
-def _fitted(arrays: Arrays, total: Any, leading: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """The total summed over axes that have length one in `shape`, and repeated along those that are longer."""
-    total = arrays.xp.broadcast_to(total, (*leading, *total.shape[len(leading) :]))
-    axes = tuple(axis for axis, size in enumerate(shape) if size == 1 != total.shape[axis])
-    total = total.sum(axis=axes, keepdims=True, dtype=total.dtype) if axes else total
-    return arrays.xp.broadcast_to(total, shape)
-
-
-def _at_row(arrays: Arrays, x: Any, side: Side, links: Links, slot: int) -> Any:
-    """An operand at one slot of every row."""
-    if side is Side.ROW:
-        return x
-    if side is Side.ELEMENT:
-        return arrays.index(x, (links.elements[:, slot],))
-    return x[:, slot if x.shape[1] > 1 else 0]
-
-
-def _at_element(arrays: Arrays, x: Any, side: Side, links: Links, place: int) -> Any:
-    """An operand at one pair of every element."""
-    if side is Side.ELEMENT:
-        return x
-    slots = links.elements.shape[1]
-    if side is Side.PAIR and x.shape[1] == slots > 1:
-        if x.shape[0] == 1:
-            return arrays.index(x[0], (links.pairs[:, place] % slots,))
-        return arrays.index(x.reshape(-1, *x.shape[2:]), (links.pairs[:, place],))
-    x = x[:, 0] if side is Side.PAIR else x
-    return x if x.shape[0] == 1 else arrays.index(x, (links.rows[:, place],))

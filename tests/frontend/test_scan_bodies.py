@@ -159,6 +159,16 @@ def test_a_body_works_on_numbers(body):
     assert "`scan(f(K + 1))`" in text
 
 
+def test_arguments_that_the_signature_or_an_annotation_refuses():
+    def annotated(carry: float, f: np.float32) -> float:
+        return carry + f
+
+    failing(annotated, error=DtypeError, match="f is annotated float32, but is float64")
+    failing(lambda carry, f, g: carry, error=ArgumentError, match="missing a required argument: 'g'")
+    single = field(np.ones(LEVELS, "float32"), K)
+    assert fj.scan_operator(annotated, axis=K)(single).dtype == "float32"
+
+
 def test_a_scan_inside_of_a_body():
     failing(lambda carry, f: total(f), error=TracingError, match="inside the body of a scan")
 
