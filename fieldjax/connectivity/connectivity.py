@@ -46,11 +46,13 @@ class Connectivity:
     Domain(Edge[0:2), E2C[0:2))
     """
 
-    __slots__ = ("__weakref__", "_children", "_is_stale", "_structure", "_twin")
+    __slots__ = ("__weakref__", "_adjoined", "_children", "_is_stale", "_structure", "_twin")
 
     _structure: Structure
     _children: Children
     _twin: HostTable | None
+    _adjoined: Connectivity | None
+    """This one with its transposed slots, once it was asked for."""
     _is_stale: Callable[[], bool]
     """Whether the table must be compared with its twin before it is used. Called on every dispatch."""
 
@@ -68,7 +70,7 @@ class Connectivity:
         # Children may be anything: None, specifications, tracers, whole fields. They are not looked at here.
         made = object.__new__(cls)
         made._structure, made._children = structure, tuple(children)
-        made._twin, made._is_stale = structure.handle.live(), is_fresh
+        made._twin, made._is_stale, made._adjoined = structure.handle.live(), is_fresh, None
         return made
 
     def _flatten(self) -> tuple[Children, Structure]:
@@ -81,7 +83,7 @@ class Connectivity:
 
     def _accept(self, settled: Settled) -> None:
         self._structure, self._children = settled.structure, settled.children
-        self._twin, self._is_stale = settled.twin, settled.is_stale
+        self._twin, self._is_stale, self._adjoined = settled.twin, settled.is_stale, None
 
     def _asked(self) -> HostTable:
         """The twin, once it is sure that it is the table's."""
@@ -207,7 +209,7 @@ class Connectivity:
         return self._asked().adjoint_pays(self.domain)
 
     def with_adjoint(self) -> Connectivity:
-        """The same connectivity with its transposed slots attached, so that adjoints become gathers.
+        """The same connectivity with its transposed slots attached, so that adjoints become gathers. Cached.
 
         Raises:
             TracingError: the table is traced.
@@ -226,9 +228,12 @@ class Connectivity:
                 f"the table {show_table(self.domain, self.codomain)} has no transpose",
                 notes=["tables have one with one row dimension and at most one LOCAL dimension"],
             )
-        table = self._children[0]
-        slots = (place(part, placement(table)) for part in twin.transposed(slot_axis(self.domain)))
-        return Connectivity._of(settle(self._structure.replace(has_adjoint=True), (table, *slots)))
+        if self._adjoined is None:
+            table = self._children[0]
+            slots = (place(part, placement(table)) for part in twin.transposed(slot_axis(self.domain)))
+            structure = self._structure.replace(has_adjoint=True)
+            self._adjoined = Connectivity._of(settle(structure, (table, *slots)))
+        return self._adjoined
 
     def __repr__(self) -> str:
         return f"Connectivity({self._structure!r})"

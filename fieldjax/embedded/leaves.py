@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fieldjax.connectivity import Table, identity_of, is_table
+from fieldjax.connectivity import Table, TableView, identity_of, is_differentiating, is_table
 from fieldjax.domain import Domain
 from fieldjax.dtypes import of_literal, require_x64
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.masks import FieldMask
 from fieldjax.ir.graph import Mask, Value
+from fieldjax.ir.links import TableArrays
 from fieldjax.ir.operation import Place, record
 from fieldjax.ir.operations.literal import Parameter
 from fieldjax.ir.plan import Plan
@@ -94,6 +95,35 @@ def place_of(leaf: Leaf) -> Place:
     if isinstance(leaf, Field):
         return leaf.domain
     return Domain() if is_scalar(leaf) else leaf
+
+
+def adjoint_shapes(leaves: Sequence[Leaf]) -> list[tuple[int, int] | None]:
+    """For each table the shape of its transpose, where a derivative may be taken and that makes it cheaper.
+
+    A concrete call can't be differentiated. One with traced fields can; there, tables that are themselves traced
+    have what was attached to them before (`fieldjax.jit` begins its trace again to attach it).
+    """
+    traced = any(isinstance(_data(x), jax.core.Tracer) for x in leaves if not is_table(x))
+    return [_adjoint_shape(x) if traced else None for x in leaves if is_table(x)]
+
+
+def _adjoint_shape(table: Table) -> tuple[int, int] | None:
+    known = table.adjoint
+    if known is None:
+        concrete = not isinstance(table.table, jax.core.Tracer)
+        if not (concrete or isinstance(table, TableView) and is_differentiating()) or not table.adjoint_pays:
+            return None
+        known = table.with_adjoint().adjoint
+    return None if known is None else known.rows.shape
+
+
+def with_adjoints(inputs: Sequence[Value], plan: Plan, leaves: Sequence[Leaf], data: Sequence[Any]) -> list[Any]:
+    """The data of the leaves, tables with their transposes where the plan of these inputs counts on them."""
+    attached = (v.is_table and plan.table(v).adjoint is not None for v in inputs)
+    return [
+        TableArrays(x.table, x.with_adjoint().adjoint) if a else array
+        for x, a, array in zip(leaves, attached, data, strict=True)
+    ]
 
 
 def array_of(leaf: Leaf, numpy: bool) -> Any:

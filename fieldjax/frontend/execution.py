@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fieldjax.backend.keyed import Keyed
 from fieldjax.backend.program import Program
 from fieldjax.connectivity import Provider
-from fieldjax.embedded.leaves import argument_of, array_of
+from fieldjax.embedded.leaves import argument_of, array_of, with_adjoints
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend.guards import Guard
 from fieldjax.frontend.recording import Call, Recording, Recordings
@@ -78,9 +78,10 @@ class Execution:
         """The compiled function (None when embedded), and what it gives for these inputs."""
         if self.backend is EMBEDDED:
             arrays = NumpyArrays() if numpy else JaxArrays()
-            data = [array_of(x, numpy) for x in inputs]
+            data = with_adjoints(recording.graph.inputs, plan, inputs, [array_of(x, numpy) for x in inputs])
             return None, Evaluation(recording.graph, plan, arrays, data).run()
         data = [argument_of(x, waits=numpy) for x in inputs]
+        data = with_adjoints(recording.graph.inputs, plan, inputs, data)
         first: list[Any] = []
 
         def make() -> Program:

@@ -9,7 +9,7 @@ from typing import Any, overload
 import jax
 
 from fieldjax.connectivity import Provider, as_provider
-from fieldjax.embedded.leaves import on_numpy, place_of
+from fieldjax.embedded.leaves import adjoint_shapes, on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
 from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.cells import assign
@@ -80,7 +80,7 @@ class FieldOperator:
         recording = self._execution.recording(call, provider, lambda: record_call(self.function, call, provider))
         inputs = recording.inputs(call, provider)
         wanted, fields = wanted_domains(recording, out, domain)
-        plan = infer(recording.graph, [place_of(x) for x in inputs], wanted)
+        plan = infer(recording.graph, [place_of(x) for x in inputs], wanted, adjoint_shapes(inputs))
         numpy = on_numpy(inputs)
         run, arrays = self._execution.run(recording, plan, inputs, numpy)
         if fields is not None:

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from fieldjax.connectivity import Provider, as_provider
 from fieldjax.embedded.field import Field
-from fieldjax.embedded.leaves import on_numpy, place_of
+from fieldjax.embedded.leaves import adjoint_shapes, on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
 from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.cells import Cell
@@ -65,7 +65,7 @@ class FieldProgram:
             return
         inputs = recording.inputs(call, provider)
         domains = [f.domain for f in fields]
-        plan = infer(recording.graph, [place_of(x) for x in inputs], domains)
+        plan = infer(recording.graph, [place_of(x) for x in inputs], domains, adjoint_shapes(inputs))
         _, arrays = self._execution.run(recording, plan, inputs, on_numpy(inputs))
         fill(fields, domains, arrays)
 

@@ -26,9 +26,11 @@ def infer(
     graph: Graph,
     places: Sequence[Place],
     wanted: Sequence[Domain | None],
-    adjoints: Sequence[int | None] = (),
+    adjoints: Sequence[tuple[int, int] | None] = (),
 ) -> Plan:
     """The plan of `graph` for inputs on `places` and outputs on `wanted` (None: all that is available).
+
+    `adjoints`: for each table its transpose's shape, where that will be attached; left out, none is.
 
     Raises NarrowingError where a needed premap has no rectangular result, and DomainError naming the missing
     indices where an input doesn't hold what an output needs.
@@ -227,21 +229,21 @@ def _plan(
     known: Mapping[Value, Place],
     domains: Mapping[Value, Domain | None],
     targets: Sequence[Domain],
-    adjoints: Sequence[int | None],
+    adjoints: Sequence[tuple[int, int] | None],
     clip: bool,
 ) -> Plan:
     in_order = tuple(domains.get(v) for node in graph.nodes for v in node.results())
     inputs = tuple(domains.get(v) for v in graph.inputs)
     asked = [(v, place) for v, place in known.items() if not isinstance(place, Domain)]
-    degrees = adjoints or [None] * len(asked)
-    tables = {v: _table_plan(q, degree) for (v, q), degree in zip(asked, degrees, strict=True)}
+    shapes = adjoints or [None] * len(asked)
+    tables = {v: _table_plan(q, shape) for (v, q), shape in zip(asked, shapes, strict=True)}
     key = PlanKey((*inputs, *in_order), tuple(targets), tuple(tables.values()), clip)
     return Plan(key, domains, tables, _held(graph, domains))
 
 
-def _table_plan(questions: TableQuestions, in_degree: int | None) -> TablePlan:
+def _table_plan(questions: TableQuestions, adjoint: tuple[int, int] | None) -> TablePlan:
     facts = questions.facts(questions.domain)
-    return TablePlan(questions.domain, questions.skip_value, facts, in_degree)
+    return TablePlan(questions.domain, questions.skip_value, facts, adjoint)
 
 
 def _held(graph: Graph, domains: Mapping[Value, Domain | None]) -> frozenset[Value]:

@@ -20,8 +20,8 @@ class TablePlan:
     domain: Domain
     skip_value: int | None
     facts: TableFacts
-    in_degree: int | None
-    """Slots of the transposed table, where it is attached and pays."""
+    adjoint: tuple[int, int] | None
+    """The shape of the transposed table (elements, in-degree), where it is attached."""
 
 
 @dataclass(frozen=True, slots=True)

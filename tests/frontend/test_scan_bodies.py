@@ -160,7 +160,7 @@ def test_a_body_works_on_numbers(body):
 
 
 def test_arguments_that_the_signature_or_an_annotation_refuses():
-    def annotated(carry: float, f: np.float32) -> float:
+    def annotated(carry: np.float32, f: np.float32) -> np.float32:
         return carry + f
 
     failing(annotated, error=DtypeError, match="f is annotated float32, but is float64")

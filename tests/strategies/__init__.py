@@ -3,11 +3,12 @@
 from tests.strategies.cases import Case, cases, field_domains, parts_of
 from tests.strategies.expressions import FORMS, Expression, Form, expressions
 from tests.strategies.meshes import OFFSETS, Table, World, entries, numbers, spans, tables, worlds
-from tests.strategies.naive import Broken, Element, Naive, NaiveTable, Refused
+from tests.strategies.naive import Absent, Broken, Element, Naive, NaiveTable, Refused
 
 __all__ = [
     "FORMS",
     "OFFSETS",
+    "Absent",
     "Broken",
     "Case",
     "Element",

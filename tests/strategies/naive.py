@@ -31,6 +31,10 @@ class Refused(Exception):
     """Rows with missing neighbours read elsewhere: fieldjax must raise UnsupportedError."""
 
 
+class Absent(Exception):
+    """A slot that a narrowed field doesn't have: fieldjax must raise DimensionError."""
+
+
 class Element(NamedTuple):
     """One element. A `value` of None is unspecified: a substitute stands there."""
 
@@ -261,6 +265,8 @@ def reduce(kind: str, field: Naive, axis: Dimension, table: NaiveTable | None) -
 def at_slot(field: Naive, local: Dimension, slot: int) -> Naive:
     """One position of a LOCAL dimension."""
     spans = {d: s for d, s in field.spans.items() if d != local}
+    if not field.spans[local][0] <= slot < field.spans[local][1]:
+        raise Absent
 
     def element(position: Position) -> Element:
         found = field.at({**position, local: slot})
