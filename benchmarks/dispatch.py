@@ -1,6 +1,6 @@
 """What a call costs that was made before: 10 fields and 10 connectivities, against bare `jax.jit`.
 
-    python -m benchmarks.dispatch
+python -m benchmarks.dispatch
 """
 
 from __future__ import annotations

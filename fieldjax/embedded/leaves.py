@@ -111,7 +111,7 @@ def _adjoint_shape(table: Table) -> tuple[int, int] | None:
     known = table.adjoint
     if known is None:
         concrete = not isinstance(table.table, jax.core.Tracer)
-        if not (concrete or isinstance(table, TableView) and is_differentiating()) or not table.adjoint_pays:
+        if not (concrete or (isinstance(table, TableView) and is_differentiating())) or not table.adjoint_pays:
             return None
         known = table.with_adjoint().adjoint
     return None if known is None else known.rows.shape
@@ -161,5 +161,5 @@ def masks_of(value: Value, plan: Plan, bound: dict[Value, Table]) -> tuple[Field
     return tuple(
         FieldMask.of(bound[m.table], m.slot, m.moved)
         for m in value.masks
-        if plan.facts(m.table).has_skips or m.slot is None and m.local is not None
+        if plan.facts(m.table).has_skips or (m.slot is None and m.local is not None)
     )

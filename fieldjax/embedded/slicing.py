@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fieldjax.domain import Dimension, Domain, NamedIndex, NamedRange, UnitRange
-from fieldjax.domain import domain as as_domain
 from fieldjax.dtypes import result_type
 from fieldjax.errors import ArgumentError, DomainError, DtypeError, IndexOutOfBoundsError, user_location
 

@@ -22,7 +22,6 @@ from fieldjax.frontend.traced import TracedField, is_traced
 from fieldjax.ir.operations.concat import ConcatWhere, boxes_of
 from fieldjax.ir.operations.functions import FUNCTIONS
 from fieldjax.ir.operations.layout import Broadcast
-from fieldjax.ir.operations.pointwise import Cast
 from fieldjax.ir.operations.reduction import Reduce
 from fieldjax.ir.operations.slots import Substitute
 

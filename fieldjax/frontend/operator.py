@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
-import jax
-
 from fieldjax.connectivity import Provider, as_provider
 from fieldjax.embedded.leaves import adjoint_shapes, on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
@@ -22,6 +20,7 @@ from fieldjax.frontend.scope import is_recording
 from fieldjax.frontend.syntax import rewritten
 from fieldjax.frontend.traced import TracedField
 from fieldjax.ir.inference import infer
+
 
 class FieldOperator:
     """A function on fields that runs embedded or compiled, under `jax.jit`, `jax.grad` and the rest.

@@ -9,13 +9,11 @@ from typing import Any
 
 from fieldjax.connectivity import FieldOffset, Provider, Table, identity_of, is_table
 from fieldjax.domain import Dimension
-from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import LeafType, leaf_type, parameter, table_type
 from fieldjax.errors import TracingError, user_location
 from fieldjax.frontend.guards import Guards
 from fieldjax.ir.graph import Mask, Value
 from fieldjax.ir.operation import Operation
-
 
 _is_recording: ContextVar[bool] = ContextVar("fieldjax_is_recording", default=False)
 

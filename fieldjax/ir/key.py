@@ -78,7 +78,7 @@ def canonical(x: Any) -> str:
         return f"graph{key.inputs}({key.text.decode()})"
     if isinstance(x, Dimension):
         return f"{x.kind.value}:{x.value!r}"
-    if isinstance(x, (FieldType, TableType)) or dataclasses.is_dataclass(x) and not isinstance(x, type):
+    if isinstance(x, (FieldType, TableType)) or (dataclasses.is_dataclass(x) and not isinstance(x, type)):
         inner = ",".join(canonical(getattr(x, f.name)) for f in dataclasses.fields(x))
         return f"{type(x).__module__}.{type(x).__qualname__}({inner})"
     if isinstance(x, tuple):

@@ -153,7 +153,7 @@ class Summand:
             return self._leaf(value, Side.PAIR)
         if isinstance(operation, Gather) and operation.slots == (None,) and inputs[1] == part.table:
             return self._leaf(inputs[0], Side.ELEMENT)
-        if isinstance(operation, Cast) or isinstance(operation, Pointwise) and operation.function != "first":
+        if isinstance(operation, Cast) or (isinstance(operation, Pointwise) and operation.function != "first"):
             return record(operation, *map(self._number, inputs))[0]
         # Sums over pairs leave unused slots out: what stands there, and what a mask says of it, is no matter.
         at_same = isinstance(operation, (Substitute, UsedOnly)) and inputs[1] == part.table

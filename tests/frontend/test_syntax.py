@@ -48,7 +48,7 @@ def loops(x: int, y: int) -> Any:
 
 
 def logic(x: int, y: int) -> Any:
-    a = x and y or OUTSIDE
+    a = (x and y) or OUTSIDE
     b = not x or (0 < x < y <= 5)
     return a, b, x if not y else [n for n in range(5) if n > x], x == y != 3
 

@@ -30,7 +30,19 @@ from fieldjax.ir.types import FieldType, TableType
 from tests.strategies import naive
 from tests.strategies.cases import field_domains
 from tests.strategies.functions import MEANINGS, scalar
-from tests.strategies.meshes import HORIZONTAL, OFFSETS, SLOTS, TABLE_OVER, Cell, Edge, I, K, Table, numbers, spans, worlds
+from tests.strategies.meshes import (
+    OFFSETS,
+    SLOTS,
+    TABLE_OVER,
+    Cell,
+    Edge,
+    I,
+    K,
+    Table,
+    numbers,
+    spans,
+    worlds,
+)
 from tests.strategies.naive import EVERYWHERE, NOTHING, Element, Naive, in_order
 
 FLOATS = ("float64", "float64", "float32")

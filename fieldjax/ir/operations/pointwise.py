@@ -12,7 +12,7 @@ import numpy as np
 from fieldjax.domain import Domain, canonical_dims
 from fieldjax.dtypes import is_floating, result_type, x64_enabled
 from fieldjax.errors import ArgumentError, DtypeError
-from fieldjax.ir.build import Expression, expressions, literal, pointwise, reduce_to, match
+from fieldjax.ir.build import Expression, expressions, literal, match, pointwise, reduce_to
 from fieldjax.ir.evaluation import At, Slots
 from fieldjax.ir.graph import Node, Value
 from fieldjax.ir.operation import Operation, Place, field_domain, field_types
