@@ -42,9 +42,7 @@ def bare(*arrays: Any) -> Any:
 def main() -> None:
     """Prints the ratios."""
     rng = np.random.default_rng(0)
-    mesh = fj.Mesh(
-        {d.value: fj.as_connectivity({Edge: 60, d: 2}, Cell, rng.integers(0, 40, (60, 2))) for d in LOCAL}
-    )
+    mesh = fj.Mesh({d.value: fj.as_connectivity({Edge: 60, d: 2}, Cell, rng.integers(0, 40, (60, 2))) for d in LOCAL})
     fields = [fj.as_field({Cell: 40}, jnp.asarray(rng.random(40, dtype=np.float32))) for _ in range(COUNT)]
     arrays = [*(f.ndarray for f in fields), *(mesh[d.value].table for d in LOCAL)]
     separate = dict(mesh)

@@ -22,9 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="fieldjax", description="Field operators on icosahedral meshes, on JAX."
-    )
+    parser = argparse.ArgumentParser(prog="fieldjax", description="Field operators on icosahedral meshes, on JAX.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     demo = commands.add_parser(
         "demo",

@@ -184,9 +184,7 @@ def of_literal(value: Any) -> Operand:
         return _fitting_int(value), True
     if isinstance(value, float):
         return default_float(), True
-    raise DtypeError(
-        f"{value!r} is not a scalar that a field operator can hold", notes=[f"its type: {type(value)}"]
-    )
+    raise DtypeError(f"{value!r} is not a scalar that a field operator can hold", notes=[f"its type: {type(value)}"])
 
 
 def _fitting_int(value: int) -> np.dtype:

@@ -4,6 +4,8 @@
 names too, so that changing the import suffices; people who start fresh need none of them.
 """
 
+# The names that are imported here and not used are what this module is for.
+# ruff: noqa: F401, F811
 from __future__ import annotations
 
 import enum
@@ -11,12 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from fieldjax.connectivity import Connectivity, as_connectivity
+from fieldjax.connectivity import CartesianConnectivity, Connectivity, FieldOffset, as_connectivity
 from fieldjax.domain import (
     Dimension,
+    DimensionKind,
+    Domain,
+    Infinity,
+    NamedIndex,
+    NamedRange,
+    UnitRange,
+    domain,
+    unit_range,
 )
-from fieldjax.embedded import Field, as_field
+from fieldjax.embedded import Field, as_field, empty, full, ones, zeros
+from fieldjax.frontend import field_operator, program, scan_operator
+from fieldjax.frontend.annotations import Dims
 from fieldjax.frontend.builtins import *  # noqa: F403  (the functions of the language, under their names)
+from fieldjax.frontend.builtins import as_offset, concat_where
 
 bool_, int8, int16, int32, int64 = np.bool_, np.int8, np.int16, np.int32, np.int64
 uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64

@@ -141,9 +141,7 @@ class TestUnion:
         assert (I != 3) | (I == 3) == domain({I: None})
 
     def test_where_it_is_not(self):
-        assert repr((I < 2) | (J > 4)) == (
-            "DomainUnion(Domain(I(-inf:2), J(-inf:inf)), Domain(I[2:inf), J[5:inf)))"
-        )
+        assert repr((I < 2) | (J > 4)) == ("DomainUnion(Domain(I(-inf:2), J(-inf:inf)), Domain(I[2:inf), J[5:inf)))")
 
     def test_answers(self):
         union = I != 3

@@ -110,9 +110,7 @@ class TestComparison:
         ],
     )
     def test_has_no_truth_value(self, use, shown):
-        with pytest.raises(
-            DomainError, match=f"has no truth value: {shown}[^$]*use .*& and|: {shown}"
-        ) as caught:
+        with pytest.raises(DomainError, match=f"has no truth value: {shown}[^$]*use .*& and|: {shown}") as caught:
             use()
         assert caught.value.hints == ("join conditions with & and |: (2 <= K) & (K < 5)",)
 

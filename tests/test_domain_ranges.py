@@ -98,8 +98,7 @@ class TestSequence:
         with pytest.raises(IndexOutOfBoundsError) as caught:
             UnitRange(-5, 5)[10]
         assert str(caught.value) == (
-            "position 10 is outside the range [-5:5)\n"
-            "note: positions count from the start of the range: 0 to 9"
+            "position 10 is outside the range [-5:5)\nnote: positions count from the start of the range: 0 to 9"
         )
         with pytest.raises(IndexError, match="position 0 is outside the range"):
             EMPTY[0]

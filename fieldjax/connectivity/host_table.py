@@ -85,9 +85,7 @@ class HostTable:
             NarrowingError: that is nowhere, or not a hyperrectangle.
         """
         part = domain if within is None else part_of(within, domain)
-        found = self._answers.get(
-            ("inverse", domain, part, image_range), self._narrow, domain, part, image_range
-        )
+        found = self._answers.get(("inverse", domain, part, image_range), self._narrow, domain, part, image_range)
         if found is not None:
             return found
         entries, bounds = self._part(domain, part)

@@ -51,9 +51,7 @@ def _largest_change(values: Sequence[float]) -> float:
     return float(np.max(np.abs(np.asarray(values) - values[0])))
 
 
-def frequency_error(
-    amplitudes: Sequence[float], interval: float, degree: int, speed: float, radius: float
-) -> Check:
+def frequency_error(amplitudes: Sequence[float], interval: float, degree: int, speed: float, radius: float) -> Check:
     """A mode's measured frequency against √(gH l(l+1)) / a, relative.
 
     Args:

@@ -31,9 +31,7 @@ def dataset(results: Results) -> xr.Dataset:
         velocity=_on(EDGE, [s.u for s in results.states], "m s-1", "velocity along the edge's normal"),
         cell_area=_on(FACE, area, "m2", "area of the cell"),
         observed=_on(FACE, experiment.observed(), "1", "weight of the final height in the misfit"),
-        gradient=_on(
-            FACE, results.gradient, "m", "derivative of the misfit by the initial height of the cell"
-        ),
+        gradient=_on(FACE, results.gradient, "m", "derivative of the misfit by the initial height of the cell"),
         sensitivity=_on(FACE, sensitivity(results), "m", "that derivative per area, times the sphere's area"),
     )
 

@@ -43,18 +43,14 @@ def _globe(ax: Any, values: np.ndarray, grid: Any, colours: str, title: str, uni
 def _mark(ax: Any) -> None:
     """Where the wave began, where it is observed, and the limb."""
     ax.plot(*_circle(SOURCE, 0.0)[:, :1], "k*", markersize=9, linestyle="none", label="the wave began here")
-    ax.plot(
-        *_circle(STATION, STATION_RADIUS), "k-", linewidth=1, label="its height is observed here at the end"
-    )
+    ax.plot(*_circle(STATION, STATION_RADIUS), "k-", linewidth=1, label="its height is observed here at the end")
     ax.plot(*_circle(VIEW, 90.0), color="0.3", linewidth=0.8)
 
 
 def _circle(place: tuple[float, float], radius: float) -> np.ndarray:
     """The points `radius` degrees from a place, (2, 73), as the viewer sees them."""
     angle, radius = np.linspace(0, 2 * np.pi, 73), np.radians(radius)
-    around = np.stack(
-        (np.sin(radius) * np.cos(angle), np.sin(radius) * np.sin(angle), np.cos(radius) + 0 * angle)
-    )
+    around = np.stack((np.sin(radius) * np.cos(angle), np.sin(radius) * np.sin(angle), np.cos(radius) + 0 * angle))
     return _axes(VIEW)[:2] @ _axes(place).T @ around
 
 

@@ -18,9 +18,7 @@ def table(results: Results) -> str:
 
 def failures(checks: Sequence[Check]) -> str:
     """What failed, a line each; empty if nothing did."""
-    return "\n".join(
-        f"check failed: {c.name} is {c.value:.4g}, expected {c.bound}" for c in checks if not c.passed
-    )
+    return "\n".join(f"check failed: {c.name} is {c.value:.4g}, expected {c.bound}" for c in checks if not c.passed)
 
 
 def _sizes(results: Results) -> Iterator[tuple[str, str]]:

@@ -22,6 +22,7 @@ class Stopwatch:
         self.seconds: list[float] = []
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls, waits for the result, and notes the time."""
         start = time.perf_counter()
         result = jax.block_until_ready(function(*args, **kwargs))
         self.seconds.append(time.perf_counter() - start)

@@ -213,9 +213,7 @@ class Domain(Immutable):
         own = dict(zip(self.dims, self.ranges, strict=True))
         ranges = tuple(own.pop(dim, INFINITE) for dim in dims)
         if own:
-            raise DimensionError(
-                f"{self} cannot be broadcast to {show_dims(dims)}: it lacks {show_dims(own)}"
-            )
+            raise DimensionError(f"{self} cannot be broadcast to {show_dims(dims)}: it lacks {show_dims(own)}")
         return _make(dims, ranges)
 
     def canonical(self) -> Domain:

@@ -12,9 +12,7 @@ class Immutable:
     __slots__ = ()
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise dataclasses.FrozenInstanceError(
-            f"cannot assign to {name!r} of an immutable {type(self).__name__}"
-        )
+        raise dataclasses.FrozenInstanceError(f"cannot assign to {name!r} of an immutable {type(self).__name__}")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise dataclasses.FrozenInstanceError(f"cannot delete {name!r} of an immutable {type(self).__name__}")

@@ -37,6 +37,7 @@ class FieldAnnotation:
     __ror__ = __or__
 
     def __call__(self, *_: Any, **__: Any) -> Any:
+        """Always raises TypeError: annotations make no fields."""
         raise TypeError("Field[...] is for annotations; make fields with as_field")
 
     def __str__(self) -> str:

@@ -96,8 +96,11 @@ def full(domain: Any, fill_value: Any, dtype: Any = None, *, allocator: Any = No
     """A field that holds `fill_value` everywhere; the dtype is the value's unless given."""
     where = as_domain(domain)
     _require_finite(where)
-    dtype = as_dtype(type(fill_value) if isinstance(fill_value, (bool, int, float)) else np.asarray(fill_value).dtype) \
-        if dtype is None else as_dtype(dtype)
+    dtype = (
+        as_dtype(type(fill_value) if isinstance(fill_value, (bool, int, float)) else np.asarray(fill_value).dtype)
+        if dtype is None
+        else as_dtype(dtype)
+    )
     require_x64(dtype, "a field")
     return Field(_placed(np.full(where.shape, fill_value, dtype), allocator), where)
 

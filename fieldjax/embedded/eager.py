@@ -154,9 +154,7 @@ def _key(x: Any, tables: list[Table], leaf_type: Any) -> LeafType | _Constant:
 
 
 @lru_cache(maxsize=1024)
-def _graph(
-    operation: Operation, key: tuple[LeafType | _Constant, ...], tables: tuple[TableType, ...]
-) -> Graph:
+def _graph(operation: Operation, key: tuple[LeafType | _Constant, ...], tables: tuple[TableType, ...]) -> Graph:
     from fieldjax.embedded.leaves import parameters
 
     leaves, masked_by = parameters([k for k in key if not isinstance(k, _Constant)], tables)
@@ -167,4 +165,3 @@ def _graph(
     if operation.joins:
         values = adopt_masks(values)
     return Graph((*leaves, *masked_by), record(operation, *values))
-

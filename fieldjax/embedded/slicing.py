@@ -83,7 +83,9 @@ def _relative(field: Field, item: Any) -> tuple[Dimension, Any]:
 
 def _own(field: Field, dim: Dimension) -> UnitRange:
     if dim not in field.dims:
-        raise DomainError(f"the field has no dimension {dim.value}", location=user_location(), notes=[str(field.domain)])
+        raise DomainError(
+            f"the field has no dimension {dim.value}", location=user_location(), notes=[str(field.domain)]
+        )
     return field.domain.range_of(dim)
 
 

@@ -43,9 +43,7 @@ def _is_new_container(x: Any) -> bool:
     if not dataclasses.is_dataclass(x) or isinstance(x, type) or is_leaf(x):
         return False
     fields = dataclasses.fields(x)
-    return (
-        all(f.init for f in fields) and bool(fields) and all(_holds_data(getattr(x, f.name)) for f in fields)
-    )
+    return all(f.init for f in fields) and bool(fields) and all(_holds_data(getattr(x, f.name)) for f in fields)
 
 
 def _holds_data(x: Any) -> bool:

@@ -69,7 +69,9 @@ class Guards:
 
 def _field_condition(value: Value, kind: type) -> TracingError:
     if kind is not bool:
-        return TracingError(f"the elements of a field aren't known here, {kind.__name__} needs one", location=user_location())
+        return TracingError(
+            f"the elements of a field aren't known here, {kind.__name__} needs one", location=user_location()
+        )
     return TracingError(
         "a field has no truth value: each element would decide for itself",
         location=user_location(),

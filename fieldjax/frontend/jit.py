@@ -49,6 +49,7 @@ class Jitted:
         self._shortcuts = Shortcuts()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compiles on the first call of a kind, then runs."""
         everything = self._reader.everything(args, kwargs)
         if everything is not None:
             result = self._shortcuts.call(everything)

@@ -48,6 +48,7 @@ class FieldOperator:
     def __call__(
         self, *args: Any, out: Any = None, domain: Any = None, offset_provider: Any = None, **kwargs: Any
     ) -> Any:
+        """New fields; None with `out`, which then holds the result."""
         if out is None and domain is None and not kwargs:
             result = self._routes.call(args, offset_provider)
             if result is not NotImplemented:

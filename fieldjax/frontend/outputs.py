@@ -92,9 +92,7 @@ def _check_out(field: Field, value: Value, want: Domain | None) -> None:
     field.check_rebindable()
 
 
-def new_fields(
-    recording: Recording, plan: Plan, arrays: Sequence[Any], inputs: Sequence[Any], numpy: bool
-) -> Any:
+def new_fields(recording: Recording, plan: Plan, arrays: Sequence[Any], inputs: Sequence[Any], numpy: bool) -> Any:
     """The results as new fields, in the structure that the function returned."""
     state = get_opaque_trace_state()
     bound = {v: x for v, x in zip(recording.graph.inputs, inputs, strict=True) if is_table(x)}

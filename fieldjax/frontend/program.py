@@ -46,6 +46,7 @@ class FieldProgram:
         return FieldProgram(self.function, backend)
 
     def __call__(self, *args: Any, offset_provider: Any = None, **kwargs: Any) -> None:
+        """Runs the program; the fields among the arguments hold the results."""
         if any(isinstance(x, TracedField) for x in flatten((args, kwargs))[0]):
             rewritten(self.function)(*args, **kwargs)
             return
@@ -78,9 +79,7 @@ def _on_domains(call: Call) -> Call:
     return dataclasses.replace(call, shape=(*call.shape, domains, same))
 
 
-def _record(
-    function: Callable[..., Any], call: Call, provider: Provider
-) -> tuple[Recording, list[tuple[Guard, Any]]]:
+def _record(function: Callable[..., Any], call: Call, provider: Provider) -> tuple[Recording, list[tuple[Guard, Any]]]:
     """Runs the function on cells; the recording of what they hold in the end."""
     draft = Draft(call, provider)
     cells: dict[int, tuple[int, Cell]] = {}
@@ -93,9 +92,7 @@ def _record(
     args, kwargs = call.rebuild(arguments)
     check_arguments(function, args, kwargs)
     if rewritten(function)(*args, **kwargs) is not None:
-        raise ArgumentError(
-            "a program returns nothing", location=user_location(), hints=["write results with `out=`"]
-        )
+        raise ArgumentError("a program returns nothing", location=user_location(), hints=["write results with `out=`"])
     changed = _changed(list(cells.values()))
     return draft.finish([c for _, c in changed], None, tuple(n for n, _ in changed))
 
@@ -107,7 +104,9 @@ def _changed(cells: Sequence[tuple[int, Cell]]) -> list[tuple[int, Cell]]:
 @overload
 def program(function: Callable[..., Any], /) -> FieldProgram: ...
 @overload
-def program(*, backend: str | None = ..., grid_type: Any = ..., static_params: Any = ...) -> Callable[..., FieldProgram]: ...
+def program(
+    *, backend: str | None = ..., grid_type: Any = ..., static_params: Any = ...
+) -> Callable[..., FieldProgram]: ...
 def program(
     function: Any = None, /, *, backend: str | None = JAX, grid_type: Any = None, static_params: Any = ()
 ) -> Any:

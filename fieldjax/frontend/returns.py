@@ -61,9 +61,7 @@ def _spec(x: Any, slots: dict[TableView, int], arrays: list[Any]) -> Spec:
     )
 
 
-def hand_back(
-    returned: Returned, arrays: Sequence[Any], fields: Sequence[Field], tables: Sequence[Table]
-) -> Any:
+def hand_back(returned: Returned, arrays: Sequence[Any], fields: Sequence[Field], tables: Sequence[Table]) -> Any:
     """The result for the caller; the caller's rebound fields get their new arrays."""
     state, pending = get_opaque_trace_state(), iter(arrays)
 

@@ -101,9 +101,7 @@ class Definition:
     def location(self) -> Location | None:
         """Where the function is defined."""
         code = getattr(self.function, "__code__", None)
-        return (
-            None if code is None else Location(code.co_filename, code.co_firstlineno, function=code.co_name)
-        )
+        return None if code is None else Location(code.co_filename, code.co_firstlineno, function=code.co_name)
 
     def record(self, args: Any, kwargs: Any, outer: Scope) -> Body:
         """The body on carries of the types that it gives them.
@@ -125,8 +123,7 @@ class Definition:
             return self._record(joined, args, kwargs, outer)
         self._check_initial(types)
         new = [
-            v if v.field_type.dtype == t.dtype else record(Cast(t.dtype), v)[0]
-            for v, t in zip(new, types, strict=True)
+            v if v.field_type.dtype == t.dtype else record(Cast(t.dtype), v)[0] for v, t in zip(new, types, strict=True)
         ]
         graph = simplify(Graph((*carries, *scope.arguments.values()), (*new, *new)))
         return Body(graph, tuple(scope.arguments))

@@ -107,5 +107,3 @@ class Scope:
     def adopt(self, other: Scope) -> None:
         """Takes over what a recording without a provider captured."""
         self.captured += [c for c in other.captured if not any(c is known for known in self.captured)]
-
-

@@ -15,6 +15,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from fieldjax.errors import TracingError, user_location
 from fieldjax.frontend.builtins import where
 from fieldjax.frontend.containers import flatten, is_data, unflatten
@@ -149,7 +151,7 @@ def _condition(x: Any, word: str, symbol: str) -> Any:
 
 def _truth(x: Any) -> Any:
     """Truth as a recorded bool."""
-    return x if isinstance(x, bool) or getattr(x, "dtype", None) == bool else x != 0
+    return x if isinstance(x, bool) or getattr(x, "dtype", None) == np.dtype(bool) else x != 0
 
 
 def _both(condition: TracedField, then: Thunk, otherwise: Thunk) -> tuple[Any, Any]:

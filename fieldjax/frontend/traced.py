@@ -262,7 +262,8 @@ def _safe(function: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         holds = holds & condition
     return tuple(
         apply_pointwise("where", holds, x, point if is_floating(x.dtype) else int(point))
-        if isinstance(x, TracedField) else x
+        if isinstance(x, TracedField)
+        else x
         for x, point in zip(operands, safe, strict=True)
     )
 

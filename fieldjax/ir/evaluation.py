@@ -175,6 +175,7 @@ class At:
 
 
 def canonical(dims: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
+    """Dimensions in canonical order."""
     from fieldjax.domain import canonical_dims
 
     return canonical_dims(dims)

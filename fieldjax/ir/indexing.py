@@ -109,6 +109,7 @@ def _axes(
 
 
 def moved(array: Any, dims: tuple[Dimension, ...], order: tuple[Dimension, ...]) -> Any:
+    """The array with its axes, which are `dims`, in another order."""
     return array if dims == order else array.transpose([dims.index(d) for d in order])
 
 
@@ -219,9 +220,7 @@ def _first_used(at: At, local: Dimension, entries: Neighbours, domain: Domain, s
     return align(result, rows.dims, domain.dims)
 
 
-def _from_first_row(
-    at: At, entries: Neighbours, result: Any, row_dims: tuple[Dimension, ...], rows: Domain
-) -> Any:
+def _from_first_row(at: At, entries: Neighbours, result: Any, row_dims: tuple[Dimension, ...], rows: Domain) -> Any:
     """Rows without any used slot read the first row that has one."""
     if entries.used is None:
         return result

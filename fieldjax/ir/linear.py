@@ -96,17 +96,13 @@ def _jvp(primals: Arrays, tangents: Arrays, *, count: int, **static: Any) -> tup
     return bind(*inputs, *residuals), [_sum(terms) for terms in zip(*parts, strict=True)]
 
 
-def _transpose(
-    cotangents: Sequence[Any], *arrays: Any, forward: Map, transpose: Map, count: int
-) -> list[Any]:
+def _transpose(cotangents: Sequence[Any], *arrays: Any, forward: Map, transpose: Map, count: int) -> list[Any]:
     inputs, residuals = arrays[:count], arrays[count:]
     if all(map(_is_zero, cotangents)):
         found: Sequence[Any] = [ad.Zero(x.aval.to_ct_aval()) for x in inputs if ad.is_undefined_primal(x)]
     else:
         seeds = map(ad.instantiate_zeros, cotangents)
-        outputs = linear_p.bind(
-            *seeds, *residuals, forward=transpose, transpose=forward, count=len(cotangents)
-        )
+        outputs = linear_p.bind(*seeds, *residuals, forward=transpose, transpose=forward, count=len(cotangents))
         found = [y for y, x in zip(outputs, inputs, strict=True) if ad.is_undefined_primal(x)]
     pending = iter(found)
     return [next(pending) if ad.is_undefined_primal(x) else None for x in arrays]

@@ -186,9 +186,7 @@ class Summand:
     def _array(self, value: Value, side: Side, elements: UnitRange) -> Any:
         """The array of a leaf, laid out for its side."""
         leading, part = self._leading(side), self._part
-        first = (
-            part.box if side is not Side.ELEMENT else _along(part.codomain, elements & self._planned(value))
-        )
+        first = part.box if side is not Side.ELEMENT else _along(part.codomain, elements & self._planned(value))
         own = (self._others & first).restrict(value.dims)
         array = self._at.arrays.cast(self._at.evaluation.array(value, own, {}), value.field_type.dtype)
         onto = (*leading, *self._others.dims)

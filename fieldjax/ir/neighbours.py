@@ -19,9 +19,7 @@ def neighbours(evaluation: Evaluation, table: Value, domain: Domain, slots: Slot
     local = table.table_type.local_dimension
     fixed = slots.get(local) if local is not None else None
     extent = fixed.extent if fixed else None
-    rows = domain.restrict(
-        tuple(d for d in canonical(table.dims) if not (fixed and d == local))
-    )
+    rows = domain.restrict(tuple(d for d in canonical(table.dims) if not (fixed and d == local)))
     key = (table, rows, local if fixed else None, extent)
     whole = evaluation._tables.get(key)
     if whole is None:
@@ -61,12 +59,10 @@ def _elsewhere(xp: Any, entries: Any, valid: Any, keep: Any) -> Any:
     return xp.where(keep, entries, fallback)
 
 
-def _part(
-    evaluation: Evaluation, table: Value, rows: Domain, local: Dimension | None, extent: UnitRange | None
-) -> Any:
+def _part(evaluation: Evaluation, table: Value, rows: Domain, local: Dimension | None, extent: UnitRange | None) -> Any:
     """The raw entries on `rows` and `extent`, axes in canonical order."""
     domain = evaluation.plan.table(table).domain
-    array = evaluation.stored[table]
+    array = evaluation.xp.asarray(evaluation.stored[table])
     wanted = [extent if extent is not None and d == local else rows.range_of(d) for d in domain.dims]
     array = array[tuple(part_of(domain.range_of(d), r) for d, r in zip(domain.dims, wanted, strict=True))]
     order = canonical(domain.dims)

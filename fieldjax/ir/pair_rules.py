@@ -89,9 +89,7 @@ class Cotangent:
         shapes = zip(self.forward.live, self.forward.shapes, strict=True)
         return tuple(self._back_to(n, shape, cotangent, residuals) for n, shape in shapes)
 
-    def _back_to(
-        self, operand: int, shape: tuple[int, ...], cotangent: Any, residuals: tuple[Any, ...]
-    ) -> Any:
+    def _back_to(self, operand: int, shape: tuple[int, ...], cotangent: Any, residuals: tuple[Any, ...]) -> Any:
         arrays, of, kept = self.forward.arrays, self.forward.of, self.forward.kept
         operands, tables = self.forward.taken(residuals)
         back = of.back_to(operand, shape).keeping((*kept, len(of.sides)))

@@ -46,9 +46,7 @@ class PairSum:
         else:
             links, through = self.pairs.from_rows(arrays.xp, tables), self._at_row
         for n in range(links.ends.shape[1]):
-            values = [
-                through(arrays, x, side, links, n) for x, side in zip(operands, self.sides, strict=True)
-            ]
+            values = [through(arrays, x, side, links, n) for x, side in zip(operands, self.sides, strict=True)]
             term = self.body(arrays, values)
             if links.used is not None:
                 mask = links.used[:, n].reshape(-1, *(1,) * (term.ndim - 1))

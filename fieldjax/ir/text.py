@@ -30,7 +30,9 @@ def _body(node: Node) -> list[str]:
 
 def _named(value: Value, name: str, names: dict[Value, str]) -> str:
     taken = set(names.values())
-    unique = name if name not in taken else next(f"{name}.{n}" for n in range(len(taken) + 1) if f"{name}.{n}" not in taken)
+    unique = (
+        name if name not in taken else next(f"{name}.{n}" for n in range(len(taken) + 1) if f"{name}.{n}" not in taken)
+    )
     names[value] = unique
     return unique
 
@@ -50,5 +52,5 @@ def _line(node: Node, names: dict[Value, str]) -> str:
 
 def _type(value: Value, names: dict[Value, str]) -> str:
     masks = [f"{names[m.table]}{'' if m.slot is None else f'[{m.slot}]'}" for m in value.masks]
-    shown = ', '.join(masks)
+    shown = ", ".join(masks)
     return f"{value.type} masked by {shown}" if masks else str(value.type)

@@ -102,9 +102,7 @@ def _edges_after(cell: np.ndarray, edges_of: np.ndarray) -> np.ndarray:
     stray = np.flatnonzero(~is_self.any(axis=1) & (cell != SKIP))
     if stray.size:
         edge = int(stray[0])
-        raise ConnectivityError(
-            f"E2C and C2E disagree: edge {edge} is none of cell {int(cell[edge])}'s edges"
-        )
+        raise ConnectivityError(f"E2C and C2E disagree: edge {edge} is none of cell {int(cell[edge])}'s edges")
     count = np.maximum((edges != SKIP).sum(axis=1), 1)[:, None]
     step = np.arange(1, edges.shape[1])
     turned = np.take_along_axis(edges, (is_self.argmax(axis=1)[:, None] + step) % count, axis=1)

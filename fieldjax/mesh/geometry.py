@@ -76,9 +76,7 @@ def _coordinates(shape: Shape) -> Formulas:
         return lambda: _over(dim.value, points[dim]()[:, axis], units)
 
     angles = {LONLAT[dim][i]: angle(dim, i) for dim in points for i in (0, 1)} if on_sphere else {}
-    return angles | {
-        CARTESIAN[d].format(axis): cartesian(d, i) for d in points for i, axis in enumerate("xyz")
-    }
+    return angles | {CARTESIAN[d].format(axis): cartesian(d, i) for d in points for i, axis in enumerate("xyz")}
 
 
 def _measures(shape: Shape) -> Formulas:
@@ -126,9 +124,7 @@ def _normals(shape: Shape) -> Formulas:
 
     found: Formulas = {}
     for which in vectors:
-        found |= {
-            f"edge_{which}_normal_cartesian_{axis}": cartesian(which, i) for i, axis in enumerate("xyz")
-        }
+        found |= {f"edge_{which}_normal_cartesian_{axis}": cartesian(which, i) for i, axis in enumerate("xyz")}
         found[f"zonal_normal_{which}_edge"] = horizontal(which, 0)
         found[f"meridional_normal_{which}_edge"] = horizontal(which, 1)
     return found

@@ -172,8 +172,7 @@ def _frozen(values: Any, dtype: Any = None) -> np.ndarray:
 
 def _frozen_dataset(dataset: xarray.Dataset) -> xarray.Dataset:
     frozen = {
-        name: (variable.dims, _frozen(variable.values), variable.attrs)
-        for name, variable in dataset.variables.items()
+        name: (variable.dims, _frozen(variable.values), variable.attrs) for name, variable in dataset.variables.items()
     }
     return type(dataset)(frozen, attrs=dataset.attrs)
 

@@ -87,9 +87,7 @@ def write_icon(grid: Grid, path: netcdf.Path) -> None:
     import xarray
 
     tables = {variable: _write_table(grid, name) for name, (variable, _) in TABLES.items()}
-    geometry = {
-        name: _write_variable(str(name), variable) for name, variable in grid.geometry.variables.items()
-    }
+    geometry = {name: _write_variable(str(name), variable) for name, variable in grid.geometry.variables.items()}
     netcdf.write(xarray.Dataset(tables | geometry, attrs=grid.geometry.attrs), path)
 
 
@@ -102,9 +100,7 @@ def _read_table(file: xarray.Dataset, name: str, path: netcdf.Path) -> np.ndarra
     if dict(found.sizes) != expected:
         raise ArgumentError(f"{path}: {variable} is {dict(found.sizes)}, an ICON file has {expected}")
     size = netcdf.size(file, _NAMES[end], path)
-    return index_table(
-        found.transpose(here, slots).values, size, base=1, missing=(0, -1), where=f"{path}: {variable}"
-    )
+    return index_table(found.transpose(here, slots).values, size, base=1, missing=(0, -1), where=f"{path}: {variable}")
 
 
 def _read_geometry(file: xarray.Dataset) -> Any:

@@ -71,9 +71,7 @@ def icosahedron(level: int = 0, *, radius: float = EARTH_RADIUS) -> Grid:
     points, cells = _platonic()
     for _ in range(level):
         points, cells = _halved(points, cells)
-    centres = unit(
-        np.cross(points[cells[:, 1]] - points[cells[:, 0]], points[cells[:, 2]] - points[cells[:, 0]])
-    )
+    centres = unit(np.cross(points[cells[:, 1]] - points[cells[:, 0]], points[cells[:, 2]] - points[cells[:, 0]]))
     source = f"icosahedron({level})" if level else "icosahedron"
     return from_polygons(cells, *to_lonlat(points), centres=to_lonlat(centres), radius=radius, source=source)
 
@@ -122,9 +120,7 @@ def _coordinates(made: Any) -> dict[str, Any]:
         "Vertex": (("vlon", made.vertex_lon), ("vlat", made.vertex_lat)),
     }
     return {
-        name: (dim, np.radians(values), {"units": "radian"})
-        for dim, pairs in degrees.items()
-        for name, values in pairs
+        name: (dim, np.radians(values), {"units": "radian"}) for dim, pairs in degrees.items() for name, values in pairs
     }
 
 

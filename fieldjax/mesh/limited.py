@@ -39,9 +39,7 @@ def cut(grid: Grid, cell_mask: Any) -> Grid:
     """
     mask = np.asarray(cell_mask)
     if mask.dtype != bool or mask.shape != (grid.sizes[Cell],):
-        raise ArgumentError(
-            f"cell_mask must be {grid.sizes[Cell]} booleans, got {mask.dtype}{list(mask.shape)}"
-        )
+        raise ArgumentError(f"cell_mask must be {grid.sizes[Cell]} booleans, got {mask.dtype}{list(mask.shape)}")
     if not mask.any():
         raise ArgumentError("cell_mask holds for no cell: nothing would be left")
     cells = np.flatnonzero(mask)

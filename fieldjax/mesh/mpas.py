@@ -103,17 +103,13 @@ def _read_table(file: xarray.Dataset, name: str, path: netcdf.Path) -> np.ndarra
     return index_table(raw, size, base=1, missing=(0, SKIP), where=f"{path}: {TABLES[name]}")
 
 
-def _variable(
-    name: str, variable: xarray.Variable, renamed: Mapping[str, tuple[str, str]]
-) -> tuple[str, Any]:
+def _variable(name: str, variable: xarray.Variable, renamed: Mapping[str, tuple[str, str]]) -> tuple[str, Any]:
     ours, units = renamed.get(name, (name, _UNITS.get(name)))
     dims = [ELEMENTS.get(str(dim), dim) for dim in variable.dims]
     values = variable.values
     if name in SLOTS:
         dims[1] = SLOTS[name]
-    attrs = (
-        ({"units": units} if units else {}) | ({"mpas_name": name} if ours != name else {}) | variable.attrs
-    )
+    attrs = ({"units": units} if units else {}) | ({"mpas_name": name} if ours != name else {}) | variable.attrs
     return ours, (tuple(dims), values, attrs)
 
 

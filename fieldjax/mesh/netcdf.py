@@ -103,9 +103,7 @@ def _engine(path: Path) -> str:
     with open(path, "rb") as file:
         start = file.read(4)
     if start == b"CDF\x05":
-        raise ArgumentError(
-            f"{path} is netCDF CDF-5, which can't be read", hints=[f"nccopy -k nc4 {path} mesh.nc"]
-        )
+        raise ArgumentError(f"{path} is netCDF CDF-5, which can't be read", hints=[f"nccopy -k nc4 {path} mesh.nc"])
     if start not in _ENGINES:
         raise ArgumentError(f"{path} is no netCDF file", notes=[f"it starts with {start!r}"])
     return _ENGINES[start]
@@ -119,12 +117,6 @@ def _better_reader(dataset: xarray.Dataset, what: str) -> Iterable[str]:
     looks = {
         "ICON": "edge_of_cell" in dataset.variables,
         "MPAS": "nVertLevels" in dataset.sizes or "nCells" in dataset.sizes,
-        "UGRID": any(
-            variable.attrs.get("cf_role") == "mesh_topology" for variable in dataset.variables.values()
-        ),
+        "UGRID": any(variable.attrs.get("cf_role") == "mesh_topology" for variable in dataset.variables.values()),
     }
-    return [
-        f"it looks like a file for open_{name.lower()}"
-        for name, like in looks.items()
-        if like and name != what
-    ]
+    return [f"it looks like a file for open_{name.lower()}" for name, like in looks.items() if like and name != what]

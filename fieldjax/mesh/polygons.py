@@ -51,9 +51,7 @@ def from_polygons(
     return complete(Grid(tables, geometry, source))
 
 
-def topology(
-    c2v: np.ndarray, vertices: int, where: str, e2v: np.ndarray | None = None
-) -> dict[str, np.ndarray]:
+def topology(c2v: np.ndarray, vertices: int, where: str, e2v: np.ndarray | None = None) -> dict[str, np.ndarray]:
     """All six core tables of polygons (rows of vertices, -1 at the end).
 
     Slot i of C2E is the edge between vertices i and i + 1. Edges are numbered by their vertices, or as in
@@ -100,9 +98,7 @@ def _given_edges(sides: np.ndarray, edges: np.ndarray, where: str) -> tuple[np.n
     place = np.minimum(np.searchsorted(edges[order], sides), len(edges) - 1)
     index = order[place]
     if not np.array_equal(edges[index], sides):
-        raise ConnectivityError(
-            f"{where}: {int((edges[index] != sides).sum())} sides of faces are not among the edges"
-        )
+        raise ConnectivityError(f"{where}: {int((edges[index] != sides).sum())} sides of faces are not among the edges")
     return edges, index
 
 

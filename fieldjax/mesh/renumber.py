@@ -36,9 +36,7 @@ def renumber(grid: Grid, by: str = "locality") -> Grid:
     """
     orders = {"locality": _along_hilbert_curve, "bandwidth": _reverse_cuthill_mckee}
     if by not in orders:
-        raise ArgumentError(
-            f"can't renumber by {by!r}", hints=[f"by is one of {', '.join(map(repr, orders))}"]
-        )
+        raise ArgumentError(f"can't renumber by {by!r}", hints=[f"by is one of {', '.join(map(repr, orders))}"])
     cells = orders[by](grid)
     place = np.empty(len(cells), np.int64)
     place[cells] = np.arange(len(cells))

@@ -26,8 +26,7 @@ def select(grid: Grid, chosen: Mapping[Dimension, np.ndarray], source: str) -> G
     """
     places = {dim: _places(grid.sizes[dim], indices) for dim, indices in chosen.items()}
     tables = {
-        name: places[endpoints(name)[1]][table[chosen[endpoints(name)[0]]]]
-        for name, table in grid.tables.items()
+        name: places[endpoints(name)[1]][table[chosen[endpoints(name)[0]]]] for name, table in grid.tables.items()
     }
     geometry = grid.geometry.drop_vars(_ZONES, errors="ignore")
     geometry = geometry.isel({d.value: i for d, i in chosen.items() if d.value in geometry.dims})

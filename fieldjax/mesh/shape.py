@@ -100,8 +100,7 @@ class Shape:
     def across(self) -> np.ndarray:
         """(Edge, 3): from the first cell's inside towards the second's, not normalised."""
         first, second = (
-            np.where((cell == SKIP)[:, None], self.edges, self.centroids[cell])
-            for cell in self.grid.tables["E2C"].T
+            np.where((cell == SKIP)[:, None], self.edges, self.centroids[cell]) for cell in self.grid.tables["E2C"].T
         )
         return self.surface.step(first, second)
 

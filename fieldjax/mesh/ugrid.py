@@ -77,8 +77,7 @@ def _topology(file: xarray.Dataset, mesh: str | None, path: netcdf.Path) -> xarr
     found = {
         str(name): variable
         for name, variable in file.variables.items()
-        if variable.attrs.get("cf_role") == "mesh_topology"
-        and int(variable.attrs.get("topology_dimension", 2)) == 2
+        if variable.attrs.get("cf_role") == "mesh_topology" and int(variable.attrs.get("topology_dimension", 2)) == 2
     }
     chosen = list(found) if mesh is None else [name for name in found if name == mesh]
     if len(chosen) != 1:
@@ -125,9 +124,7 @@ class _Reader:
         variable = self.variable(name)
         base = int(variable.attrs.get("start_index", 0))
         missing = [
-            int(v)
-            for key in ("_FillValue", "missing_value")
-            for v in np.atleast_1d(variable.attrs.get(key, ()))
+            int(v) for key in ("_FillValue", "missing_value") for v in np.atleast_1d(variable.attrs.get(key, ()))
         ]
         raw = variable.transpose(self._rows(role, dimension), ...).values
         return index_table(

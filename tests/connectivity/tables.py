@@ -91,13 +91,9 @@ class Case:
 def cases(draw, max_ndim: int = 3, min_size: int = 0) -> Case:
     """Tables of any rank and kind of dimensions, on domains that start anywhere, with any skip value."""
     dims = draw(
-        st.lists(
-            st.sampled_from([Edge, Vertex, E2CDim, C2EDim, K]), min_size=1, max_size=max_ndim, unique=True
-        )
+        st.lists(st.sampled_from([Edge, Vertex, E2CDim, C2EDim, K]), min_size=1, max_size=max_ndim, unique=True)
     )
-    ranges = [
-        UnitRange(start, start + draw(st.integers(max(1, min_size), 4))) for start in draw(_starts(len(dims)))
-    ]
+    ranges = [UnitRange(start, start + draw(st.integers(max(1, min_size), 4))) for start in draw(_starts(len(dims)))]
     domain = Domain(dims=tuple(dims), ranges=tuple(ranges))
     skip = draw(st.sampled_from([None, -1, 0, 1, 3, 7, -99]))
     entry = st.integers(0, 5) if skip is None else st.one_of(st.integers(0, 5), st.just(skip))

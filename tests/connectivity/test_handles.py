@@ -22,9 +22,7 @@ from tests.connectivity.tables import Case, Cell, Edge, Vertex, cases, e2c, ring
 
 @given(cases(), cases())
 def test_equal_handles_mean_equal_contents(one: Case, other: Case):
-    same = (
-        one.table.shape == other.table.shape and one.skip == other.skip and (one.table == other.table).all()
-    )
+    same = one.table.shape == other.table.shape and one.skip == other.skip and (one.table == other.table).all()
     first, second = one.build(), other.build()
     assert (first.handle is second.handle) == same
     assert first.handle is one.build().handle
@@ -32,10 +30,7 @@ def test_equal_handles_mean_equal_contents(one: Case, other: Case):
 
 
 def test_the_skip_value_and_the_dtype_are_contents():
-    assert (
-        len({e2c([[0, 1]], skip, dtype=dtype).handle for skip in (None, 7) for dtype in ("int8", "int32")})
-        == 4
-    )
+    assert len({e2c([[0, 1]], skip, dtype=dtype).handle for skip in (None, 7) for dtype in ("int8", "int32")}) == 4
 
 
 def test_one_digest_for_two_contents(monkeypatch):

@@ -125,9 +125,7 @@ def test_unflattening_looks_at_nothing(mesh):
 
 
 def test_the_adjoint_goes_where_it_pays():
-    mesh = Mesh(
-        good=ring(8), bad=e2c([[0, 99]]), over=as_connectivity([Edge, K], Cell, [[0]]), K=K
-    ).with_adjoint()
+    mesh = Mesh(good=ring(8), bad=e2c([[0, 99]]), over=as_connectivity([Edge, K], Cell, [[0]]), K=K).with_adjoint()
     assert mesh.good.adjoint is not None
     assert mesh.bad.adjoint is None
     assert mesh.over.adjoint is None

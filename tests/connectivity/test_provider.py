@@ -103,9 +103,7 @@ def test_local_dimensions():
     one, same, other = ring(3), ring(3), ring(3, 2)
     assert as_provider({"A": one, "B": same, "K": K}).find_local(E2CDim) == ("A", one)
     assert as_provider({"A": one, "E2C": other}).find_local(E2CDim) == ("E2C", other)
-    with pytest.raises(
-        OffsetProviderError, match="several connectivities have the local dimension E2C: A, B"
-    ):
+    with pytest.raises(OffsetProviderError, match="several connectivities have the local dimension E2C: A, B"):
         as_provider({"A": one, "B": other}).find_local(E2CDim)
     with pytest.raises(OffsetProviderError, match="no connectivity with the local dimension C2E"):
         as_provider({"A": one, "C2E": K}).find_local(C2EDim)
@@ -204,14 +202,22 @@ def test_a_mesh_put_in_force_inside_of_the_trace(name):
     run(Mesh(E2C=ring(4)), X)
 
 
-def test_nested_traces_do_not_read_it_either():
+def picked(x, _=None):
+    read = x[as_provider()["E2C"].table].reshape(-1)
+    return x, (read * jnp.arange(read.size)).sum()
+
+
+def test_what_is_recorded_inside_of_such_a_trace_reads_that_mesh_and_no_other():
     @jax.jit
     def run(mesh, x):
         with mesh:
-            return RECORDED["scan"](x)
+            return jax.lax.scan(picked, x, None, length=2)[1]
 
-    with pytest.raises(OffsetProviderError, match="in force outside"):
-        run(Mesh(E2C=ring(4)), X)
+    turned = ring(4).asnumpy()[::-1]
+    other = as_connectivity(ring(4).domain, ring(4).codomain, turned)
+    for connectivity in (ring(4), other, ring(4)):
+        expected = (X[connectivity.table].reshape(-1) * jnp.arange(connectivity.table.size)).sum()
+        assert run(Mesh(E2C=connectivity), X).tolist() == [expected, expected]
 
 
 def test_asking_nothing_of_a_mesh_in_force_is_fine():

@@ -132,9 +132,7 @@ def test_another_dtype_is_another_table():
 
 def test_a_changed_table_is_checked():
     changed = jax.tree.map(lambda leaf: -leaf, e2c([[0, 1]]))
-    with pytest.raises(
-        ConnectivityError, match=r"Edge 0 leads to Cell 0, -1\n(.*\n)*.*a transformation of the"
-    ):
+    with pytest.raises(ConnectivityError, match=r"Edge 0 leads to Cell 0, -1\n(.*\n)*.*a transformation of the"):
         jax.tree.leaves(changed)
 
 
@@ -204,13 +202,9 @@ def test_abstract_evaluation():
 
 STACKED = {
     "stacked": lambda t: jax.tree.leaves(jax.tree.map(lambda *leaves: jnp.stack(leaves), t, t)),
-    "stacked and mapped": lambda t: jax.vmap(lambda t: t.table.sum())(
-        jax.tree.map(lambda leaf: leaf[None], t)
-    ),
+    "stacked and mapped": lambda t: jax.vmap(lambda t: t.table.sum())(jax.tree.map(lambda leaf: leaf[None], t)),
     "mapped over its rows": lambda t: jax.vmap(lambda t: t.inverse_image(UnitRange(0, 9)) and 1)(t),
-    "scanned over": lambda t: jax.lax.scan(
-        lambda c, t: (c + len(t.inverse_image(UnitRange(0, 9))), None), 0, t
-    ),
+    "scanned over": lambda t: jax.lax.scan(lambda c, t: (c + len(t.inverse_image(UnitRange(0, 9))), None), 0, t),
     "scanned and handed on": lambda t: jax.lax.scan(lambda c, t: (c, t), 0, t),
     "sliced": lambda t: jax.jit(lambda t: t)(jax.tree.map(lambda leaf: leaf[:2], t)),
     "broadcast by vmap": lambda t: jax.vmap(lambda x: t)(jnp.ones(3)).inverse_image(UnitRange(0, 9)),
@@ -287,9 +281,7 @@ def test_tables_are_arguments_of_what_is_compiled():
 
 
 def test_key_paths():
-    paths = [
-        jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(ring(3).with_adjoint())
-    ]
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(ring(3).with_adjoint())]
     assert paths == [".table", ".adjoint.rows", ".adjoint.slots"]
 
 

@@ -104,9 +104,7 @@ def test_gradients_are_those_of_the_whole_program() -> None:
 
     direction = [jnp.asarray(np.random.default_rng(9).random(SHAPE)) for _ in values]
     slope = sum(jnp.vdot(g, d) for g, d in zip(jax.grad(loss)(values), direction, strict=True))
-    ahead, behind = (
-        loss([v + s * 1e-6 * d for v, d in zip(values, direction, strict=True)]) for s in (1, -1)
-    )
+    ahead, behind = (loss([v + s * 1e-6 * d for v, d in zip(values, direction, strict=True)]) for s in (1, -1))
     np.testing.assert_allclose(slope, (ahead - behind) / 2e-6, rtol=1e-7)
 
 

@@ -60,9 +60,7 @@ def test_an_argument_that_the_body_ignores_still_says_where_the_result_lives():
     def ignoring(carry, f, g):
         return carry + f
 
-    got = everywhere(
-        ignoring, field(numbers(LEVELS), K), fj.as_field({Cell: (1, 3), K: (0, 4)}, np.ones((2, 4)))
-    )
+    got = everywhere(ignoring, field(numbers(LEVELS), K), fj.as_field({Cell: (1, 3), K: (0, 4)}, np.ones((2, 4))))
     assert got.domain == fj.domain({Cell: (1, 3), K: (0, 4)})
 
 

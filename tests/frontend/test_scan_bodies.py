@@ -153,9 +153,7 @@ def test_a_carry_that_cannot_hold_its_initial_value():
     ],
 )
 def test_a_body_works_on_numbers(body):
-    text = failing(
-        body, error=TracingError, match="inside the body of a scan values are numbers at one level"
-    )
+    text = failing(body, error=TracingError, match="inside the body of a scan values are numbers at one level")
     assert "`scan(f(K + 1))`" in text
 
 
@@ -185,9 +183,7 @@ def test_definitions_that_make_no_scan():
     with pytest.raises(ArgumentError, match="starts from numbers"):
         fj.scan_operator(lambda carry: carry, axis=K, init=())
     with pytest.raises(DimensionError, match="initial value"):
-        fj.scan_operator(lambda carry, f: carry, axis=K, init=field(columns(), Cell, K))(
-            field(columns(), Cell, K)
-        )
+        fj.scan_operator(lambda carry, f: carry, axis=K, init=field(columns(), Cell, K))(field(columns(), Cell, K))
 
 
 def test_names_and_backends_are_kept():
@@ -214,9 +210,7 @@ def test_a_scan_without_arguments_inside_operators_and_programs():
 
     expected = np.cumsum(source.asnumpy())
     np.testing.assert_allclose(everywhere(captured).asnumpy(), expected)
-    np.testing.assert_allclose(
-        everywhere(scaled, field(np.ones(COLUMNS), Cell)).asnumpy(), [expected] * COLUMNS
-    )
+    np.testing.assert_allclose(everywhere(scaled, field(np.ones(COLUMNS), Cell)).asnumpy(), [expected] * COLUMNS)
     out = fj.zeros({K: LEVELS})
     filled(out)
     np.testing.assert_allclose(out.asnumpy(), expected)

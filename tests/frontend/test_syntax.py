@@ -166,9 +166,7 @@ def test_branches_may_give_containers_of_one_structure_only() -> None:
 
 
 @pytest.mark.parametrize("at", [0.0, -1.0, 1.0, np.inf])
-@pytest.mark.parametrize(
-    "function", [fj.sqrt, fj.log, lambda x: 1 / x, lambda x: x**0.5, lambda x: fj.arccosh(x)]
-)
+@pytest.mark.parametrize("function", [fj.sqrt, fj.log, lambda x: 1 / x, lambda x: x**0.5, lambda x: fj.arccosh(x)])
 def test_what_a_branch_would_do_elsewhere_never_reaches_derivatives(function: Any, at: float) -> None:
     @fj.scan_operator(axis=K, init=0.0)
     def safe(carry: Any, x: Any) -> Any:
@@ -191,7 +189,7 @@ def test_a_name_that_one_branch_assigns_is_missed_only_where_it_is_used() -> Non
     @fj.scan_operator(axis=K, init=0.0)
     def unused(carry: Any, x: Any) -> Any:
         if x > 1:
-            extra = x
+            extra = x  # noqa: F841
         return carry + x
 
     np.testing.assert_allclose(unused(columns([[1.0, 2.0]])).asnumpy(), [[1.0, 3.0]])

@@ -102,9 +102,7 @@ def assert_derives(case):
     expected = meaning_of(case)
     if expected is None or not case.differentiable or expected.dtype.kind != "f":
         return
-    assert_derivatives(
-        case.graph, case.places, case.arrays, case.differentiable, expected.specified(), case.wanted
-    )
+    assert_derivatives(case.graph, case.places, case.arrays, case.differentiable, expected.specified(), case.wanted)
 
 
 @OPERATIONS

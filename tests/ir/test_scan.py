@@ -119,9 +119,9 @@ def test_the_column_is_what_is_asked_for():
 def test_all_of_the_column_is_computed_whatever_part_is_read():
     graph = scanned()
     chosen = record(ConcatWhere(K == 3), graph.outputs[0], literal(0.0))
-    assert column_of(Graph(graph.inputs, chosen), fj.domain({Cell: COLUMNS, K: (1, 5)})).range_of(
-        K
-    ) == fj.unit_range((1, 5))
+    assert column_of(Graph(graph.inputs, chosen), fj.domain({Cell: COLUMNS, K: (1, 5)})).range_of(K) == fj.unit_range(
+        (1, 5)
+    )
 
 
 def test_the_column_reaches_as_far_as_all_outputs_together():
@@ -138,9 +138,7 @@ def test_what_is_not_asked_for_runs_as_far_as_the_arguments():
     np.testing.assert_allclose(result, np.diff(by_hand(*INPUTS), axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("offset", "asked", "missing"), [(1, (0, 4), "4"), (-1, (1, 5), "0"), (-1, (2, 5), "1")]
-)
+@pytest.mark.parametrize(("offset", "asked", "missing"), [(1, (0, 4), "4"), (-1, (1, 5), "0"), (-1, (2, 5), "1")])
 def test_a_reader_at_another_level_does_not_enlarge_the_column(offset, asked, missing):
     with pytest.raises(DomainError, match=f"K {missing}\n") as caught:
         column_of(shifted(offset), fj.domain({Cell: COLUMNS, K: asked}))

@@ -72,9 +72,7 @@ class Case:
             arguments = [self._read(n, {**at, K: k}) for n in range(2, len(self.places))]
             carries = step(*carries, *arguments, sin=np.sin)
             here = {**at, K: k}
-            result[tuple(here[d] - r.start for d, r in zip(domain.dims, domain.ranges, strict=True))] = (
-                carries[1]
-            )
+            result[tuple(here[d] - r.start for d, r in zip(domain.dims, domain.ranges, strict=True))] = carries[1]
 
     def _read(self, n, at):
         place = self.places[n]
@@ -96,9 +94,7 @@ def cases(draw):
         return fj.domain({d: (start[d], start[d] + draw(st.integers(3, 4))) for d in dims})
 
     flat = st.sampled_from([(), (Cell,), (Edge,), (Cell, Edge)])
-    arguments = draw(
-        st.lists(st.sampled_from([(Cell, K), (K,), (Cell,), (), (Edge, K)]), min_size=1, max_size=3)
-    )
+    arguments = draw(st.lists(st.sampled_from([(Cell, K), (K,), (Cell,), (), (Edge, K)]), min_size=1, max_size=3))
     if not any(K in dims for dims in arguments):
         arguments[0] = (Cell, K)
     places = tuple(place(*dims) for dims in (draw(flat), draw(flat), *arguments))

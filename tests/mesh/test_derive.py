@@ -69,9 +69,7 @@ def test_derived_tables_hold_what_their_names_say(any_grid):
     assert sets(any_grid.table("E2C2E")) == diamond
     assert sets(any_grid.table("E2C2EO")) == [{e} | row for e, row in enumerate(diamond)]
     assert sets(any_grid.table("E2C2V")) == [set().union(*(c2v[c] for c in cells)) for cells in e2c]
-    assert sets(any_grid.table("V2E2V")) == [
-        set().union(*(e2v[e] for e in edges)) - {v} for v, edges in enumerate(v2e)
-    ]
+    assert sets(any_grid.table("V2E2V")) == [set().union(*(e2v[e] for e in edges)) - {v} for v, edges in enumerate(v2e)]
 
 
 def test_self_comes_first_and_ends_before_opposites(any_grid):

@@ -110,9 +110,7 @@ def test_coordinates_are_radians(r2b1, name):
 
 
 def test_what_the_generator_gives_is_what_the_formulas_give(r2b1):
-    bare = Grid(
-        r2b1.tables, r2b1.geometry.drop_vars([n for n in r2b1 if n not in ("clon", "clat", "vlon", "vlat")])
-    )
+    bare = Grid(r2b1.tables, r2b1.geometry.drop_vars([n for n in r2b1 if n not in ("clon", "clat", "vlon", "vlat")]))
     recomputed = complete(bare)
     for name in set(formulas(bare)) - {"clon", "elon", "vlon"}:
         assert recomputed[name].dtype == r2b1[name].dtype
@@ -181,9 +179,7 @@ def test_each_edge_leaves_one_cell_and_enters_the_other(any_grid):
 def test_each_edge_leaves_one_vertex_and_arrives_at_the_other(any_grid):
     signs, edges = any_grid["edge_orientation"], any_grid.table("V2E")
     assert ((signs == 0) == (edges == -1)).all()
-    total = np.bincount(
-        np.where(edges == -1, 0, edges).ravel(), signs.ravel(), minlength=any_grid.sizes[Edge]
-    )
+    total = np.bincount(np.where(edges == -1, 0, edges).ravel(), signs.ravel(), minlength=any_grid.sizes[Edge])
     assert (total == 0).all()
 
 
@@ -277,8 +273,7 @@ def test_triangle_area_is_alternating_and_agrees_with_girard(p, q, r):
     normals = [np.cross(a, b) for a, b in ((p, q), (q, r), (r, p))]
     if min(np.linalg.norm(n) for n in normals) > 1e-3 and abs(area) < 3:
         angles = [
-            np.pi - sphere.distance(unit(a), unit(b))
-            for a, b in zip(normals, normals[1:] + normals[:1], strict=True)
+            np.pi - sphere.distance(unit(a), unit(b)) for a, b in zip(normals, normals[1:] + normals[:1], strict=True)
         ]
         assert np.isclose(abs(area), sum(angles) - np.pi, atol=1e-6)
 

@@ -81,9 +81,7 @@ def test_units_are_supplied_where_a_file_leaves_them_out(file):
         del dataset[name].attrs["units"]
     dataset["elon"].attrs["units"] = "rad"
     grid = open_icon(stored(dataset, path))
-    units = {
-        name: grid.variable(name).attrs["units"] for name in ("clat", "cell_area", "edge_length", "elon")
-    }
+    units = {name: grid.variable(name).attrs["units"] for name in ("clat", "cell_area", "edge_length", "elon")}
     assert units == {"clat": "radian", "cell_area": "m2", "edge_length": "m", "elon": "rad"}
 
 
@@ -142,9 +140,7 @@ def test_a_table_of_another_shape_is_refused(file):
 def test_an_index_out_of_range_is_named_with_file_variable_and_row(file, index):
     dataset, path = file
     dataset["edge_of_cell"][1, 6] = index
-    with pytest.raises(
-        ConnectivityError, match=rf"grid.nc: edge_of_cell, row 7, slot 2: index {index} is out of"
-    ):
+    with pytest.raises(ConnectivityError, match=rf"grid.nc: edge_of_cell, row 7, slot 2: index {index} is out of"):
         open_icon(stored(dataset, path))
 
 

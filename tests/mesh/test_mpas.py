@@ -157,9 +157,7 @@ def test_errors_name_the_file_and_what_is_wrong(file, tmp_path):
         open_mpas(path)
     file["cellsOnEdge"][3, 1] = 163
     file.to_netcdf(path, engine="scipy")
-    with pytest.raises(
-        ConnectivityError, match=r"mesh.nc: cellsOnEdge, row 4, slot 2: index 163 is out of range"
-    ):
+    with pytest.raises(ConnectivityError, match=r"mesh.nc: cellsOnEdge, row 4, slot 2: index 163 is out of range"):
         open_mpas(path)
 
 

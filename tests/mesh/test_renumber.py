@@ -52,9 +52,7 @@ def test_neighbours_come_closer(by):
     for name in ("C2E2C", "V2E2V", "E2C2E"):
         assert spread(new, name) < 0.15 * spread(mixed, name)
     # Edges and vertices go with the cells.
-    apart = np.abs(
-        new.table("C2E") / new.sizes[Edge] - np.arange(len(new.table("C2E")))[:, None] / new.sizes[Cell]
-    )
+    apart = np.abs(new.table("C2E") / new.sizes[Edge] - np.arange(len(new.table("C2E")))[:, None] / new.sizes[Cell])
     assert np.median(apart) < 0.06
 
 
@@ -64,9 +62,7 @@ def test_any_numbering_leads_to_the_same_locality(r2b1, shuffled):
 
 def test_hilbert_curve_visits_neighbours_in_turn():
     side = 8
-    points = (
-        np.stack(np.meshgrid(*[np.arange(side)] * 3, indexing="ij"), axis=-1).reshape(-1, 3).astype(np.uint64)
-    )
+    points = np.stack(np.meshgrid(*[np.arange(side)] * 3, indexing="ij"), axis=-1).reshape(-1, 3).astype(np.uint64)
     index = hilbert_index(points)
     assert np.array_equal(np.sort(index), np.arange(side**3))
     steps = np.diff(points[np.argsort(index)].astype(int), axis=0)

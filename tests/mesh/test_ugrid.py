@@ -62,9 +62,7 @@ def assert_same(grid, expected):
 
 
 @pytest.mark.parametrize("engine", ["h5netcdf", "scipy"])
-@pytest.mark.parametrize(
-    "options", [{}, {"start": 1, "fill": 0}, {"start": 1, "fill": -999}, {"degrees": False}]
-)
+@pytest.mark.parametrize("options", [{}, {"start": 1, "fill": 0}, {"start": 1, "fill": -999}, {"degrees": False}])
 def test_ways_to_say_the_same(stored, expected, options, engine):
     assert_same(open_ugrid(stored(dataset(**options), engine)), expected)
 
@@ -96,9 +94,7 @@ def test_edges_keep_the_numbers_of_the_file(stored, expected):
     assert np.array_equal(grid.table("E2V"), given)
     assert grid.variable("flux").dims == ("Edge",)
     assert np.array_equal(grid["edge_length"], expected["edge_length"][::-1])
-    assert np.array_equal(
-        grid.table("C2E"), np.where(FACES == -1, -1, len(given) - 1 - expected.table("C2E"))
-    )
+    assert np.array_equal(grid.table("C2E"), np.where(FACES == -1, -1, len(given) - 1 - expected.table("C2E")))
     data["edges"][0] = [0, 4]
     with pytest.raises(ConnectivityError, match="1 sides of faces are not among the edges"):
         open_ugrid(stored(data))

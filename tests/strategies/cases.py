@@ -106,7 +106,7 @@ class Case:
 
     def __repr__(self) -> str:
         tables = [
-            f"{n}: {dict(t.naive.spans)} -> {self.world.spans[t.naive.codomain]}, skip {t.naive.skip}\n{t.naive.entries}"
+            f"{n}: {dict(t.naive.spans)} -> {self.world.spans[t.naive.codomain]}, skip {t.naive.skip}\n{t.naive.entries}"  # noqa: E501
             for n, t in self.world.tables.items()
         ]
         inputs = [f"{i!r} on {d}" for i, d in zip(self.inputs, self.domains, strict=True)]

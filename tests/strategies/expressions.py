@@ -403,9 +403,7 @@ def input_fields(draw: Any, on: Dimension | None = None, local: bool = False, dt
 
 
 @st.composite
-def expressions(
-    draw: Any, depth: int = 4, dtypes: Any = ("float64",), forms: Sequence[Form] = FORMS
-) -> Expression:
+def expressions(draw: Any, depth: int = 4, dtypes: Any = ("float64",), forms: Sequence[Form] = FORMS) -> Expression:
     """A tree of forms over inputs and literals, with operands used several times."""
     made: list[Expression] = []
 

@@ -122,7 +122,7 @@ def numbers(seed: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Data without ties, of both signs; magnitudes at which nothing overflows."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return rng.random(shape) < 0.5
     if dtype.kind in "iu":
         return rng.integers(0 if dtype.kind == "u" else -5, 6, shape).astype(dtype)

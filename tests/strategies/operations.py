@@ -17,12 +17,15 @@ import jax.scipy.special
 import numpy as np
 from hypothesis import strategies as st
 
-from fieldjax.domain import Dimension, Domain
+from fieldjax.domain import Dimension, Domain, UnitRange
 from fieldjax.ir.graph import Graph, Mask, Value
 from fieldjax.ir.operation import Operation, Place, record
+from fieldjax.ir.operations.concat import ConcatWhere, Part
 from fieldjax.ir.operations.gather import Gather, Scatter
+from fieldjax.ir.operations.indexed import IndexedScatter, IndexedShift
 from fieldjax.ir.operations.layout import Broadcast, Extend, Shift, Union
 from fieldjax.ir.operations.literal import Literal, Parameter
+from fieldjax.ir.operations.overlay import Overlay
 from fieldjax.ir.operations.pointwise import Cast, Pointwise
 from fieldjax.ir.operations.reduction import Reduce, Total
 from fieldjax.ir.operations.slots import AtSlot, InSlot, Substitute, UsedOnly
@@ -118,9 +121,7 @@ class OperationCase:
     @cached_property
     def expected(self) -> Naive:
         """By the naive reference. Raises Broken."""
-        given = [
-            x.naive if isinstance(x, Table) else self._given(n, x) for n, x in enumerate(self.leaves)
-        ]
+        given = [x.naive if isinstance(x, Table) else self._given(n, x) for n, x in enumerate(self.leaves)]
         found = self.meaning(*given)
         if self.wanted is None:
             return found
@@ -144,7 +145,9 @@ class OperationCase:
     def __repr__(self) -> str:
         lines = [f"{self.operation} ({self.operation!r})"]
         for x in self.leaves:
-            entries = f" skip {x.naive.skip}\n{x.naive.entries}" if isinstance(x, Table) else f" {x.dtype} {x.masked_by}"
+            entries = (
+                f" skip {x.naive.skip}\n{x.naive.entries}" if isinstance(x, Table) else f" {x.dtype} {x.masked_by}"
+            )
             lines.append(f"{x.domain}{entries}")
         return "\n".join(lines)
 
@@ -285,9 +288,7 @@ def _broadcast(draw: Any) -> OperationCase:
     whole = some_domain(draw, Cell, Edge)
     kept = tuple(d for d in whole.dims if draw(st.booleans()))
     x = given(draw, whole.restrict(kept), (*FLOATS, "int32"))
-    return OperationCase(
-        Broadcast(whole.dims), (x,), lambda f: naive.broadcast(f, whole.dims), wanted=whole
-    )
+    return OperationCase(Broadcast(whole.dims), (x,), lambda f: naive.broadcast(f, whole.dims), wanted=whole)
 
 
 @cases_of(Union)
@@ -468,3 +469,103 @@ def _in_slot(draw: Any) -> OperationCase:
         return Naive({**f.spans, local: (slot, slot + 1)}, f.like, f.at)
 
     return OperationCase(InSlot(local, slot), (x,), meaning)
+
+
+def _some_box(draw: Any, whole: Domain) -> Domain:
+    """A box that cuts one dimension or two, and may miss the domain."""
+    dims = draw(st.sampled_from([d for n in (1, 2) for d in itertools.combinations(whole.dims, n)]))
+    ranges = []
+    for dim in dims:
+        own = whole.range_of(dim)
+        start = draw(st.integers(int(own.start) - 1, int(own.stop) + 1))
+        ranges.append(UnitRange(start, draw(st.integers(start, int(own.stop) + 2))))
+    return Domain(dims=dims, ranges=tuple(ranges))
+
+
+def _chosen(box: Domain) -> Callable[..., Naive]:
+    spans = {d: (r.start, r.stop) for d, r in zip(box.dims, box.ranges, strict=True)}
+
+    def meaning(inside: Naive, outside: Naive) -> Naive:
+        def element(p: Any) -> Element:
+            return (inside if all(a <= p[d] < b for d, (a, b) in spans.items()) else outside).at(p)
+
+        return Naive(outside.spans, outside.like, element)
+
+    return meaning
+
+
+@cases_of(ConcatWhere)
+def _concat_where(draw: Any) -> OperationCase:
+    whole = some_domain(draw, Cell)
+    box = _some_box(draw, whole)
+    fields = given(draw, whole, ("float64",)), given(draw, whole, ("float64",))
+    return OperationCase(ConcatWhere(box), fields, _chosen(box))
+
+
+@cases_of(Overlay)
+def _overlay(draw: Any) -> OperationCase:
+    whole = some_domain(draw, Cell)
+    box = _some_box(draw, whole)
+    fields = given(draw, whole, ("float64",)), given(draw, whole, ("float64",))
+    return OperationCase(Overlay(box), fields, _chosen(box))
+
+
+@cases_of(Part)
+def _part(draw: Any) -> OperationCase:
+    whole = some_domain(draw, Cell)
+    box = _some_box(draw, whole)
+
+    def meaning(f: Naive) -> Naive:
+        spans = {d: naive.meet(s, f.spans[d]) for d, s in _spans(whole & box).items()}
+        return Naive(spans, f.like, f.at)
+
+    return OperationCase(Part(box), (given(draw, whole),), meaning)
+
+
+def _spans(domain: Domain) -> dict[Any, tuple[Any, Any]]:
+    return {d: (r.start, r.stop) for d, r in zip(domain.dims, domain.ranges, strict=True)}
+
+
+def _offsets(draw: Any, whole: Domain) -> Given:
+    """Offsets along K that stay inside of `whole`."""
+    span = whole.range_of(K)
+    targets = np.random.default_rng(draw(st.integers(0, 999))).integers(0, max(len(span), 1), whole.shape)
+    axis = whole.dims.index(K)
+    own = np.arange(len(span)).reshape([-1 if n == axis else 1 for n in range(whole.ndim)])
+    return Given(whole, (targets - own).astype("int32"))
+
+
+@cases_of(IndexedShift)
+def _indexed_shift(draw: Any) -> OperationCase:
+    whole = some_domain(draw, Cell, K)
+
+    def meaning(f: Naive, offset: Naive) -> Naive:
+        def element(p: Any) -> Element:
+            there = offset.at(p)
+            found = f.at({**p, K: p[K] + int(there.value)})
+            return found._replace(reads=found.reads | there.reads)
+
+        return Naive(f.spans, f.like, element)
+
+    leaves = given(draw, whole, ("float64",)), _offsets(draw, whole)
+    return OperationCase(IndexedShift(K), leaves, meaning, linear_in=(0,))
+
+
+@cases_of(IndexedScatter)
+def _indexed_scatter(draw: Any) -> OperationCase:
+    whole = some_domain(draw, Cell, K)
+
+    def meaning(cotangent: Naive, field: Naive, offset: Naive) -> Naive:
+        levels = range(*map(int, cotangent.spans[K]))
+
+        def element(p: Any) -> Element:
+            sources = [{**p, K: k} for k in levels]
+            moved = [(cotangent.at(q), offset.at(q), q) for q in sources]
+            reads = NOTHING.union(*(there.reads for _, there, _ in moved))
+            total = _sum(x for x, there, q in moved if q[K] + int(there.value) == p[K])
+            return total._replace(reads=total.reads | reads)
+
+        return Naive(field.spans, cotangent.like, element)
+
+    leaves = given(draw, whole, ("float64",)), given(draw, whole, ("float64",)), _offsets(draw, whole)
+    return OperationCase(IndexedScatter(K), leaves, meaning, linear_in=(0,))

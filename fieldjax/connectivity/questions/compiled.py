@@ -10,9 +10,7 @@ from numba import njit
 from fieldjax.connectivity.questions.boxes import Box
 
 
-def scan(
-    entries: np.ndarray, skip_value: int | None, lower: int, upper: int, order: Sequence[int]
-) -> Box | None:
+def scan(entries: np.ndarray, skip_value: int | None, lower: int, upper: int, order: Sequence[int]) -> Box | None:
     """What `narrowing.scan` answers, for one or two axes, without temporaries."""
     table = entries.reshape(entries.shape[0], -1)
     skip = entries.dtype.type(0 if skip_value is None else skip_value)

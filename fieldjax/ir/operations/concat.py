@@ -101,10 +101,7 @@ class ConcatWhere(Operation):
         (cotangent,) = cotangents
         if cotangent is None:
             return (None, None)
-        return tuple(
-            _pulled_back(value, regions, cotangent)
-            for value, regions in self._regions(*node.inputs)
-        )
+        return tuple(_pulled_back(value, regions, cotangent) for value, regions in self._regions(*node.inputs))
 
     def __str__(self) -> str:
         return f"concat_where[{self.box}]"
@@ -142,9 +139,7 @@ class Part(Linear):
         domain = field_domain(places[0])
         return (domain & self.box.restrict(domain.dims),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         return tuple(wanted)
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:

@@ -22,9 +22,7 @@ def index_dims(table: TableType, slot: int | None) -> tuple[Dimension, ...]:
     return tuple(d for d in table.dims if slot is None or d.kind is not DimensionKind.LOCAL)
 
 
-def moved_dims(
-    field: FieldType, tables: Sequence[TableType], slots: Sequence[int | None]
-) -> tuple[Dimension, ...]:
+def moved_dims(field: FieldType, tables: Sequence[TableType], slots: Sequence[int | None]) -> tuple[Dimension, ...]:
     """The dimensions of a field read through `tables` at the same time."""
     codomains = {t.codomain for t in tables}
     kept = [d for d in field.dims if d not in codomains]
@@ -80,9 +78,7 @@ class Gather(Linear):
             domain = domain & (found if slot is None else drop_local(found))
         return domain
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         held, ranges = field_domain(places[0]), {}
@@ -147,9 +143,7 @@ class Scatter(Linear):
             ranges[table.codomain] = table.image(part & cotangent.restrict(part.dims))
         return (_replaced(field, ranges) & _kept(cotangent, field, node),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         whole = field_domain(places[0])
@@ -202,5 +196,3 @@ def at_slot(domain: Domain, slot: int | None) -> Domain:
 def drop_local(domain: Domain) -> Domain:
     """A domain without its local dimensions."""
     return domain.restrict(tuple(d for d in domain.dims if d.kind is not DimensionKind.LOCAL))
-
-

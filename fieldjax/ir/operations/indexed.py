@@ -39,9 +39,7 @@ class IndexedShift(Linear):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (field_domain(places[0]) & field_domain(places[1]),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         field, offset = node.inputs
@@ -49,6 +47,8 @@ class IndexedShift(Linear):
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
         positions, dims, inside = _positions(at, 1, self.dimension, at.planned(0), domain, slots)
+        if at.xp.__name__ == "numpy" and not inside.all():
+            raise _outside(at, int((~inside).sum()), self.dimension)
         source = _whole_along(self.dimension, domain.restrict(at.node.inputs[0].dims), at.planned(0))
         array = at.xp.broadcast_to(at.operand(0, source, slots), source.shape)
         if 0 in array.shape or 0 in domain.shape:
@@ -86,9 +86,7 @@ class IndexedScatter(Linear):
         kept = cotangent.restrict(tuple(d for d in field.dims if d != self.dimension))
         return (field & kept,)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         held = field_domain(places[0])
@@ -103,9 +101,7 @@ class IndexedScatter(Linear):
         values = at.xp.broadcast_to(at.operand(0, rows, slots), rows.shape)
         positions, dims, inside = _positions(at, 2, self.dimension, domain, rows, slots)
         values = at.xp.where(align(inside, dims, rows.dims), values, at.xp.zeros((), values.dtype))
-        indices = [
-            align(positions, dims, rows.dims) if d == self.dimension else _own(at, d, rows) for d in domain.dims
-        ]
+        indices = [align(positions, dims, rows.dims) if d == self.dimension else _own(at, d, rows) for d in domain.dims]
         if 0 in domain.shape:
             return at.xp.zeros(domain.shape, values.dtype)
         spread = tuple(at.xp.broadcast_to(i, rows.shape) for i in indices)
@@ -134,10 +130,7 @@ def _own(at: At, dim: Dimension, rows: Domain) -> Any:
 def _positions(
     at: At, index: int, dimension: Dimension, target: Domain, domain: Domain, slots: Slots
 ) -> tuple[Any, tuple[Dimension, ...], Any]:
-    """Relative positions in bounds, their dimensions, and which of them were in bounds.
-
-    Raises IndexOutOfBoundsError on NumPy where one wasn't.
-    """
+    """Relative positions in bounds, their dimensions, and which of them were in bounds."""
     value = at.node.inputs[index]
     own = domain.restrict(tuple(d for d in value.dims if d not in slots))
     dims = canonical_dims((*own.dims, dimension))
@@ -148,10 +141,13 @@ def _positions(
     here = align(at.xp.arange(len(domain.range_of(dimension))), (dimension,), frame.dims)
     relative = offsets + here + int(start - span.start)
     inside = (relative >= 0) & (relative < len(span))
-    if at.xp.__name__ == "numpy" and not inside.all():
-        raise IndexOutOfBoundsError(
-            f"{int((~inside).sum())} offsets lead outside of the field along {dimension.value}",
-            location=at.node.location,
-            notes=[f"the field lives on [{span.start}, {span.stop}) there"],
-        )
     return at.xp.clip(relative, 0, max(len(span) - 1, 0)), frame.dims, inside
+
+
+def _outside(at: At, count: int, dimension: Dimension) -> IndexOutOfBoundsError:
+    span = at.planned(0).range_of(dimension)
+    return IndexOutOfBoundsError(
+        f"{count} offsets lead outside of the field along {dimension.value}",
+        location=at.node.location,
+        notes=[f"the field lives on [{span.start}, {span.stop}) there"],
+    )

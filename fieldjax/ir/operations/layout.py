@@ -39,16 +39,16 @@ class Shift(Linear):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (self._relabelled(field_domain(places[0]), self.dimension, self.to, -self.offset),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         return (self._relabelled(box, self.to, self.dimension, self.offset),)
 
     @staticmethod
     def _relabelled(domain: Domain, old: Dimension, new: Dimension, by: int) -> Domain:
-        ranges = {new if d == old else d: r + by if d == old else r for d, r in zip(domain.dims, domain.ranges, strict=True)}
+        ranges = {
+            new if d == old else d: r + by if d == old else r for d, r in zip(domain.dims, domain.ranges, strict=True)
+        }
         dims = canonical_dims(tuple(ranges))
         return Domain(dims=dims, ranges=tuple(ranges[d] for d in dims))
 
@@ -88,9 +88,7 @@ class Broadcast(Linear):
         endless = Domain(*(NamedRange(d, UnitRange(-math.inf, math.inf)) for d in canonical_dims(self.dims)))
         return (endless & field_domain(places[0]),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         return (None if wanted[0] is None else wanted[0].restrict(node.inputs[0].dims),)
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
@@ -120,9 +118,7 @@ class Union(Operation):
             hull = hull.hull(domain)
         return (hull,)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         return tuple(box & field_domain(place) for place in places)
@@ -160,9 +156,7 @@ class Extend(Linear):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (field_domain(places[1]),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         return (box & field_domain(places[0]), None)
@@ -189,7 +183,5 @@ def padded(at: At, index: int, domain: Domain, slots: Slots) -> Any:
     array = at.xp.broadcast_to(at.operand(index, inner, slots), inner.shape)
     if inner == domain:
         return array
-    widths = [
-        (int(i.start - w.start), int(w.stop - i.stop)) for i, w in zip(inner.ranges, domain.ranges, strict=True)
-    ]
+    widths = [(int(i.start - w.start), int(w.stop - i.stop)) for i, w in zip(inner.ranges, domain.ranges, strict=True)]
     return at.xp.pad(array, widths)

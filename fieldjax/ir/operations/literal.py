@@ -33,9 +33,7 @@ class Parameter(Operation):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         raise AssertionError("the domain of a parameter is given")
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         return ()
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
@@ -75,9 +73,7 @@ class Literal(Operation):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (Domain(),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         return ()
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:

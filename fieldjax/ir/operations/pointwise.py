@@ -46,9 +46,7 @@ class Pointwise(Operation):
             domain = domain & field_domain(place)
         return (domain,)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (domain,) = wanted
         assert domain is not None
         return tuple(domain.restrict(v.dims) for v in node.inputs)
@@ -134,9 +132,7 @@ def result_dtype(function: str, *operands: tuple[np.dtype, bool]) -> tuple[np.dt
 
 
 @lru_cache(maxsize=4096)
-def _result_dtype(
-    function: str, operands: tuple[tuple[np.dtype, bool], ...], x64: bool
-) -> tuple[np.dtype, bool]:
+def _result_dtype(function: str, operands: tuple[tuple[np.dtype, bool], ...], x64: bool) -> tuple[np.dtype, bool]:
     import jax
     import jax.numpy as jnp
 
@@ -162,9 +158,7 @@ class Cast(Operation):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (field_domain(places[0]),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         return tuple(wanted)
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:

@@ -47,9 +47,7 @@ class Reduce(Operation):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (field_domain(places[0]).without(self.axis),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         return (box & field_domain(places[0]).restrict((self.axis,)),)
@@ -155,9 +153,7 @@ class Total(Linear):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (field_domain(places[0]).without(*self.over),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         return (box & field_domain(places[0]).restrict(self.over),)

@@ -140,9 +140,7 @@ class Scan(Operation):
             hints=["ask for less with `domain=`, or choose the levels with `concat_where`"],
         )
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         box = next(w for w in wanted[self.carries :] if w is not None)
         needed: list[Domain | None] = []
         for n, (value, read) in enumerate(zip(node.inputs[: self.end], self.reads, strict=True)):

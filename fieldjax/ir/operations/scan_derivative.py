@@ -52,9 +52,7 @@ def _partial(scan: Scan, order: Sequence[int], *initial: Sequence[Value]) -> tup
     return tuple(p for p, n in enumerate(order) if n in scan.partial and p not in literals)
 
 
-def _with_tangents(
-    scan: Scan, carried: Sequence[int], moving: Sequence[int], emitted: Sequence[int]
-) -> Graph:
+def _with_tangents(scan: Scan, carried: Sequence[int], moving: Sequence[int], emitted: Sequence[int]) -> Graph:
     """The body with tangents: of carries and arguments, to new carries and what is emitted."""
     body, number = scan.body, scan.carries
     tangent = jvp(body, [*carried, *moving])
@@ -76,9 +74,7 @@ def with_previous(node: Node) -> Node:
     return record(operation, *node.inputs, location=node.location)[0].node
 
 
-def reverse_cotangents(
-    scan: Scan, node: Node, cotangents: Sequence[Value | None]
-) -> tuple[Value | None, ...]:
+def reverse_cotangents(scan: Scan, node: Node, cotangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
     """The cotangents of the inputs: a scan from the last level to the first over the transposed body.
 
     It carries the cotangents of the carries, and at each level reads the carries that the level began with.

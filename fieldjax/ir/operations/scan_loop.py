@@ -51,9 +51,7 @@ def _initial(scan: Scan, at: At, index: int, columns: Domain) -> Any:
     return at.xp.broadcast_to(at.arrays.cast(array, scan.body.inputs[index].field_type.dtype), columns.shape)
 
 
-def _arguments(
-    scan: Scan, at: At, box: Domain, axis: int
-) -> tuple[list[Any], list[Any], tuple[bool | None, ...]]:
+def _arguments(scan: Scan, at: At, box: Domain, axis: int) -> tuple[list[Any], list[Any], tuple[bool | None, ...]]:
     """The arguments that differ from level to level, levels first; the others; and which is which."""
     levels: list[Any] = []
     constants: list[Any] = []

@@ -38,9 +38,7 @@ class Substitute(Linear):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (field_domain(places[0]) & table_of(places[1]).domain,)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         return (box.restrict(node.inputs[0].dims), None)
@@ -72,9 +70,7 @@ class UsedOnly(Linear):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (field_domain(places[0]),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         return (wanted[0], None)
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
@@ -123,9 +119,7 @@ class AtSlot(Linear):
             )
         return (field.without(self.local),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
         assert box is not None
         return (self._with_slot(box),)
@@ -163,9 +157,7 @@ class InSlot(Linear):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (AtSlot(self.local, self.position)._with_slot(field_domain(places[0])),)
 
-    def demand(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]
-    ) -> tuple[Domain | None, ...]:
+    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         return (None if wanted[0] is None else wanted[0].without(self.local),)
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
@@ -179,5 +171,3 @@ class InSlot(Linear):
 
     def __str__(self) -> str:
         return f"in_slot[{self.local.value}={self.position}]"
-
-
