@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
-import jax
+from jax.core import Tracer
 
 from fieldjax.connectivity.questions.explain import show_table
 from fieldjax.connectivity.traces import is_compiling, recorders
@@ -58,9 +58,12 @@ def resolve(table: Table) -> Table:
     lifter = _lifter.get()
     if lifter is not None:
         return lifter.lift(table)
-    if not isinstance(table.table, jax.core.Tracer) and table.structure not in _warned and is_compiling():
-        _warned.add(table.structure)
-        _warn(table)
+    if isinstance(table.table, Tracer):  # a view's always is
+        return table
+    concrete: Any = table
+    if concrete.structure not in _warned and is_compiling():
+        _warned.add(concrete.structure)
+        _warn(concrete)
     return table
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.core
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 
 def place(array: np.ndarray, sharding: Any = None) -> jax.Array:
@@ -26,7 +27,7 @@ def placement(array: Any) -> Any:
 
 def is_traced(value: Any) -> bool:
     """Whether `value` is a tracer."""
-    return isinstance(value, jax.core.Tracer)
+    return isinstance(value, Tracer)
 
 
 def is_concrete(value: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from fieldjax.connectivity import Connectivity
@@ -95,7 +96,7 @@ class Field(Arithmetic):
     @property
     def kind(self) -> FieldKind | None:
         """The kind of a concrete field; None for a tracer's, and for one masked along a dimension it has."""
-        if self._kind is None and not isinstance(self._array, jax.core.Tracer) and not self._is_masked():
+        if self._kind is None and not isinstance(self._array, Tracer) and not self._is_masked():
             self._kind = _interned(self._domain, np.dtype(self._array.dtype), type(self._array))
         return self._kind
 
@@ -236,7 +237,7 @@ class Field(Arithmetic):
         """
         self.check_rebindable()
         own, cuts = self._array, self._domain.slices_of(domain)
-        if isinstance(own, np.ndarray) and not isinstance(array, jax.core.Tracer):
+        if isinstance(own, np.ndarray) and not isinstance(array, Tracer):
             own[cuts] = array
         elif domain == self._domain and own.dtype == array.dtype:
             self._rebind(array)
@@ -257,7 +258,7 @@ class Field(Arithmetic):
         """Gives the field another array of the same shape and dtype, and the field that it is a part of."""
         assert tuple(array.shape) == self.shape and array.dtype == self._array.dtype, (array, self._domain)
         self._array, self._kind = array, None
-        self._unread = Unread(user_location()) if isinstance(array, jax.core.Tracer) else None
+        self._unread = Unread(user_location()) if isinstance(array, Tracer) else None
         if self._whole is not None:
             self._whole.take(array, self._domain)
 
@@ -294,4 +295,4 @@ def _unflatten(static: tuple[Domain, tuple[FieldMask, ...]], children: Sequence[
     return Field._trusted(children[0], static[0], static[1], get_opaque_trace_state())
 
 
-jax.tree_util.register_pytree_with_keys(Field, _flatten_with_keys, _unflatten, _flatten)
+jax.tree_util.register_pytree_with_keys(Field, _flatten_with_keys, _unflatten, _flatten)  # type: ignore[arg-type]

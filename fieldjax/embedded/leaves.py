@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from fieldjax.connectivity import Table, TableView, identity_of, is_differentiating, is_table
 from fieldjax.domain import Domain
@@ -103,14 +104,14 @@ def adjoint_shapes(leaves: Sequence[Leaf]) -> list[tuple[int, int] | None]:
     A concrete call can't be differentiated. One with traced fields can; there, tables that are themselves traced
     have what was attached to them before (`fieldjax.jit` begins its trace again to attach it).
     """
-    traced = any(isinstance(_data(x), jax.core.Tracer) for x in leaves if not is_table(x))
+    traced = any(isinstance(_data(x), Tracer) for x in leaves if not is_table(x))
     return [_adjoint_shape(x) if traced else None for x in leaves if is_table(x)]
 
 
 def _adjoint_shape(table: Table) -> tuple[int, int] | None:
     known = table.adjoint
     if known is None:
-        concrete = not isinstance(table.table, jax.core.Tracer)
+        concrete = not isinstance(table.table, Tracer)
         if not (concrete or (isinstance(table, TableView) and is_differentiating())) or not table.adjoint_pays:
             return None
         known = table.with_adjoint().adjoint
@@ -147,9 +148,7 @@ def steady(array: Any) -> Any:
 
 def on_numpy(leaves: Sequence[Leaf]) -> bool:
     """Whether every field is NumPy's, no scalar is JAX's, and no table is being traced."""
-    return not any(
-        isinstance(x.table, jax.core.Tracer) if is_table(x) else isinstance(_data(x), jax.Array) for x in leaves
-    )
+    return not any(isinstance(x.table, Tracer) if is_table(x) else isinstance(_data(x), jax.Array) for x in leaves)
 
 
 def _data(leaf: Leaf) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 if TYPE_CHECKING:
     from fieldjax.embedded.field import Field
@@ -19,7 +19,7 @@ def missing(field: Field) -> np.ndarray:
         table = mask.connectivity
         if table.skip_value is None or mask.moved:
             continue
-        absent = table.asnumpy() == table.skip_value
+        absent = table.asnumpy() == table.skip_value  # type: ignore[union-attr]  # a field that is shown is concrete
         dims = list(table.domain.dims)
         local = table.local_dimension
         if mask.slot is not None and local is not None:
@@ -37,7 +37,7 @@ def missing(field: Field) -> np.ndarray:
 
 def statistics(field: Field) -> str:
     """Minimum, mean and maximum of a concrete field; empty for tracers and empty fields."""
-    if isinstance(field.ndarray, jax.core.Tracer):
+    if isinstance(field.ndarray, Tracer):
         return "traced"
     values = np.ma.compressed(field.asnumpy(masked=bool(field.masks)))
     if values.size == 0:

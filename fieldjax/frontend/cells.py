@@ -34,7 +34,7 @@ class Cell(TracedField):
         """A part of the field, to read or to assign to; or one position of a local dimension."""
         if isinstance(index, NamedIndex):
             return super().__getitem__(index)
-        _, domain = located_part(self, index)
+        _, domain = located_part(self, index)  # type: ignore[arg-type]  # it looks at the domain only
         if domain.ndim != self.domain.ndim:
             raise ArgumentError("inside a program a field is cut, not indexed", location=user_location())
         return CellPart(self, domain)

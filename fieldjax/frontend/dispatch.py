@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from fieldjax.connectivity import Connectivity, Mesh, ambient
@@ -149,7 +150,7 @@ def _tables(source: Any, names: tuple[str, ...], state: Any) -> tuple[Any, Seque
         children, structure = entry._flatten()
         structures.append(structure)
         tables.append(children[0])
-    if any(isinstance(t, jax.core.Tracer) for t in tables):
+    if any(isinstance(t, Tracer) for t in tables):
         return None, ()
     return tuple(structures), tables
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 from fieldjax.domain import Domain
 from fieldjax.errors import TracingError, user_location
@@ -33,7 +33,8 @@ class Guard:
     def outcome(self, leaves: Sequence[Any]) -> Any:
         """The answer for these leaves of a call."""
         inputs = [leaves[n] for n in self.leaves]
-        if traced := next((x for x in inputs if isinstance(x, jax.core.Tracer)), None):
+        traced = next((x for x in inputs if isinstance(x, Tracer)), None)
+        if traced is not None:
             raise _traced_condition(self.kind, traced)
         plan = infer(self.graph, [Domain()] * len(inputs), [None])
         (answer,) = Evaluation(self.graph, plan, NumpyArrays(), [np.asarray(x) for x in inputs]).run()
@@ -51,7 +52,7 @@ class Guards:
         """Whether a recorded scalar depends on one that JAX traces."""
         inputs = (n.results()[0] for n in topological([value]) if isinstance(n.operation, Parameter))
         known = (self.leaves[self.positions[v]] for v in inputs if v in self.positions)
-        return any(isinstance(x, jax.core.Tracer) for x in known)
+        return any(isinstance(x, Tracer) for x in known)
 
     def ask(self, value: Value, kind: type) -> Any:
         """The concrete `kind` (bool, int, float) of a recorded scalar.

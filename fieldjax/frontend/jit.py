@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import jax
+from jax.core import Tracer
 
 from fieldjax.backend.keyed import Keyed
 from fieldjax.connectivity import (
@@ -213,7 +214,7 @@ class _Plan:
         views = [self._view(n, part) for n, part in enumerate(parts)]
         args, kwargs, fields = rebuilt(self._layout, arrays, views)
         given = [f._array for f in fields]
-        with fenced(), lifting(_Lifter(call, call.views_of(views))), self._in_force(views):
+        with fenced(), lifting(_Lifter(call, call.views_of(views))), self._in_force(views):  # type: ignore[arg-type]
             result = self._jitted.function(*args, **kwargs)
         outputs, self.returned = take_apart(result, fields, given, views)
         self._jitted.traces += 1
@@ -239,7 +240,7 @@ class _Lifter:
         self._call, self._known = call, known
 
     def lift(self, table: Table) -> Table:
-        is_traced = isinstance(table.table, jax.core.Tracer)
+        is_traced = isinstance(table.table, Tracer)
         if isinstance(table, Connectivity) and is_traced:
             return table  # the argument of a transformation inside
         view = self._known.get(identity_of(table))
@@ -252,11 +253,17 @@ class _Lifter:
 
 
 def _is_differentiated(call: Arguments) -> bool:
-    return any(isinstance(x, jax.core.Tracer) for x in call.arrays) and is_differentiating()
+    return any(isinstance(x, Tracer) for x in call.arrays) and is_differentiating()
 
 
 @overload
-def jit(function: Callable[..., Any], /) -> Jitted: ...
+def jit(
+    function: Callable[..., Any],
+    /,
+    *,
+    static_argnums: int | Sequence[int] = ...,
+    static_argnames: str | Sequence[str] = ...,
+) -> Jitted: ...
 @overload
 def jit(
     *, static_argnums: int | Sequence[int] = ..., static_argnames: str | Sequence[str] = ...

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from fieldjax.connectivity import is_table
@@ -98,7 +99,7 @@ def new_fields(recording: Recording, plan: Plan, arrays: Sequence[Any], inputs: 
     bound = {v: x for v, x in zip(recording.graph.inputs, inputs, strict=True) if is_table(x)}
     fields = []
     for value, domain, array in zip(recording.graph.outputs, plan.outputs, arrays, strict=True):
-        data = np.asarray(array) if numpy and not isinstance(array, jax.core.Tracer) else array
+        data = np.asarray(array) if numpy and not isinstance(array, Tracer) else array
         fields.append(Field._trusted(data, domain, masks_of(value, plan, bound), state))
     return jax.tree_util.tree_unflatten(recording.tree, fields)
 

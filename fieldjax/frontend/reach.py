@@ -92,7 +92,7 @@ def _holds(x: Any, identity: Any) -> bool:
     if is_table(x):
         return identity_of(x) is identity
     if type(x) is dict or isinstance(x, (Mesh, MeshView)):
-        return any(is_table(e) and identity_of(e) is identity for e in list(x.values()))
+        return any(is_table(e) and identity_of(e) is identity for e in list(x.values()))  # type: ignore[arg-type]
     return False
 
 

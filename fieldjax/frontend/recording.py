@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from jax.core import Tracer
 
 from fieldjax.connectivity import Provider, Table, TableView, is_table, resolve
 from fieldjax.dtypes import x64_enabled
@@ -93,20 +94,20 @@ class Recording:
     def fits(self, provider: Provider) -> bool:
         """Whether the provider's entries are of the kind that was recorded."""
         return all(
-            name in provider and table_type(provider[name]) == type_
+            name in provider and table_type(provider[name]) == type_  # type: ignore[arg-type]
             for name, type_ in zip(self.names, self.table_types, strict=True)
         )
 
     def inputs(self, call: Call, provider: Provider) -> list[Any]:
         """The data of the graph's inputs for one call."""
         inputs = (*call.leaves, *call.tables, *(provider[n] for n in self.names), *self.captured)
-        return [resolve(x) if is_table(x) else x for x in inputs]
+        return [resolve(x) if is_table(x) else x for x in inputs]  # type: ignore[arg-type]
 
     @property
     def keepable(self) -> bool:
         """Whether it may outlive the call: what it captured isn't being traced by somebody."""
         data = [x.ndarray if isinstance(x, Field) else x for x in self.captured]
-        return not any(isinstance(x, (jax.core.Tracer, TableView)) for x in data)
+        return not any(isinstance(x, (Tracer, TableView)) for x in data)
 
 
 def record_call(

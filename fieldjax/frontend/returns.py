@@ -46,8 +46,8 @@ def take_apart(
 def _spec(x: Any, slots: dict[TableView, int], arrays: list[Any]) -> Spec:
     if isinstance(x, Field):
         arrays.append(x.ndarray)
-        masks = ((m.identity, m.slot, m.moved) for m in x.masks)
-        return FieldSpec(x.domain, tuple((slots[i], *rest) for i, *rest in masks if i in slots))
+        own = [m for m in x.masks if m.identity in slots]
+        return FieldSpec(x.domain, tuple((slots[m.identity], m.slot, m.moved) for m in own))  # type: ignore[index]
     if isinstance(x, TableView) and x in slots:
         return TableSpec(slots[x])
     if isinstance(x, MeshView):
@@ -67,7 +67,7 @@ def hand_back(returned: Returned, arrays: Sequence[Any], fields: Sequence[Field]
 
     def one(spec: Spec) -> Any:
         if isinstance(spec, FieldSpec):
-            masks = tuple(FieldMask(identity_of(tables[n]), *rest) for n, *rest in spec.masks)
+            masks = tuple(FieldMask(identity_of(tables[n]), slot, moved) for n, slot, moved in spec.masks)
             return Field._trusted(next(pending), spec.domain, masks, state)
         if isinstance(spec, ArraySpec):
             return next(pending)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from fieldjax.connectivity import Mesh, Table, identity_of, is_table
@@ -99,7 +100,7 @@ def _positions(everything: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     for whole in jax.tree_util.tree_leaves(everything, is_leaf=is_whole):
         for part in whole.values() if isinstance(whole, Mesh) else (whole,):
             if is_table(part):
-                tables.setdefault(identity_of(part), position)
+                tables.setdefault(identity_of(part), position)  # type: ignore[arg-type]
             elif not isinstance(part, Dimension):
                 arrays.append(position)
             position += len(jax.tree_util.tree_leaves(part)) if not isinstance(part, Dimension) else 0
@@ -107,7 +108,7 @@ def _positions(everything: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _is_data(leaf: Any) -> bool:
-    concrete = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
+    concrete = isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer)
     return concrete or type(leaf) is np.ndarray or type(leaf) in NUMBERS
 
 

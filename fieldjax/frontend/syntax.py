@@ -48,7 +48,8 @@ def _rewrite(function: types.FunctionType) -> Callable[..., Any]:
     definition.decorator_list = []
     definition.body = _Block().statements(definition.body, is_function=True)
     free = [n for n in function.__code__.co_freevars if n != RUNTIME]
-    factory = ast.FunctionDef("__factory__", _parameters([*free, RUNTIME]), [definition], [], lineno=1, col_offset=0)
+    factory = _define("__factory__", _parameters([*free, RUNTIME]), [definition], [])
+    factory.lineno, factory.col_offset = 1, 0
     module = ast.fix_missing_locations(ast.Module([factory], []))
     outer = compile(module, function.__code__.co_filename, "exec", dont_inherit=True).co_consts[0]
     return _rebuilt(function, next(c for c in outer.co_consts if isinstance(c, types.CodeType)))
@@ -96,6 +97,13 @@ def _named(code: types.CodeType, name: str, qualified: str) -> types.CodeType:
         for c in code.co_consts
     )
     return code.replace(co_name=name, co_qualname=qualified, co_consts=constants)
+
+
+def _define(*parts: Any) -> ast.FunctionDef:
+    """A definition; from Python 3.12 on it also lists type parameters."""
+    made = ast.FunctionDef(*parts)
+    made.type_params = []  # type: ignore[attr-defined]
+    return made
 
 
 def _parameters(names: Sequence[str]) -> ast.arguments:
@@ -170,7 +178,7 @@ class _Block:
     def _function(self, names: Sequence[str], body: list[ast.stmt], at: ast.stmt) -> ast.FunctionDef:
         self._count += 1
         name = f"{BRANCH}{self._count}_{at.lineno}"
-        return ast.FunctionDef(name, _parameters(names), body, [], type_params=[])
+        return _define(name, _parameters(names), body, [])
 
 
 def _always_returns(body: Sequence[ast.stmt]) -> bool:

@@ -67,8 +67,8 @@ class PairSum:
             return x
         if side is Side.PAIR and x.shape[1] > 1:
             if x.shape[0] == 1:
-                return arrays.index(x[0], (links.pairs[:, place] % self.pairs.width,))
-            return arrays.index(x.reshape(-1, *x.shape[2:]), (links.pairs[:, place],))
+                return arrays.index(x[0], (links.pairs[:, place] % self.pairs.width,))  # type: ignore[index]
+            return arrays.index(x.reshape(-1, *x.shape[2:]), (links.pairs[:, place],))  # type: ignore[index]
         x = x[:, 0] if side is Side.PAIR else x
         return x if x.shape[0] == 1 else arrays.index(x, (links.ends[:, place],))
 
