@@ -62,15 +62,16 @@ def _definition(function: types.FunctionType) -> ast.FunctionDef | None:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError):
         return None
-    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
-        return None
+    definition = tree.body[0] if len(tree.body) == 1 else None
+    if not isinstance(definition, ast.FunctionDef) or definition.name != function.__code__.co_name:
+        return None  # a lambda: its source is the statement that it stands in
     indent = len(lines[0]) - len(lines[0].lstrip())
     for node in ast.walk(tree):
         if hasattr(node, "col_offset"):
             node.col_offset += indent  # type: ignore[attr-defined]
             node.end_col_offset += indent  # type: ignore[attr-defined]
     ast.increment_lineno(tree, first - 1)
-    return tree.body[0]
+    return definition
 
 
 def _has_conditions(definition: ast.FunctionDef) -> bool:
