@@ -6,7 +6,7 @@ Code raises them tersely; the public function that the user called adds what onl
 from __future__ import annotations
 
 from fieldjax.errors.base import FieldjaxError, FieldjaxWarning
-from fieldjax.errors.location import Label, Location, user_location
+from fieldjax.errors.location import Label, Location, error_location, user_location
 from fieldjax.errors.rendering import render
 from fieldjax.errors.warning import warn
 
@@ -27,6 +27,7 @@ __all__ = [
     "OwnershipError",
     "TracingError",
     "UnsupportedError",
+    "error_location",
     "render",
     "user_location",
     "warn",

@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import sys
+import traceback
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
@@ -58,6 +59,13 @@ def user_location(skip_internal: bool = True) -> Location | None:
     while skip_internal and frame is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     return None if frame is None else _location_of(frame)
+
+
+def error_location(error: BaseException) -> Location | None:
+    """Where the user's code stood when another library raised `error`."""
+    frames = [f for f, _ in traceback.walk_tb(error.__traceback__)]
+    mine = [f for f in frames if not _is_internal(f.f_code.co_filename)]
+    return _location_of(mine[-1]) if mine else None
 
 
 def _is_internal(file: str) -> bool:

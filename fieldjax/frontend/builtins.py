@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fieldjax.connectivity import FieldOffset
-from fieldjax.domain import Dimension, Domain, DomainUnion
+from fieldjax.domain import Dimension, DimensionKind, Domain, DomainUnion
 from fieldjax.dtypes import as_dtype
 from fieldjax.embedded import eager
 from fieldjax.embedded.field import Field
@@ -210,7 +210,7 @@ def _reduce(kind: str, x: Any, axis: Dimension) -> Any:
         return eager.reduce(kind, x, axis)
     if not isinstance(x, TracedField):
         raise ArgumentError(f"a reduction takes a field, not {x!r}", location=user_location())
-    if axis in x.dims and x.value.mask_over(axis) is None:
+    if axis.kind is DimensionKind.LOCAL and axis in x.dims and x.value.mask_over(axis) is None:
         table = traced.located(lambda: x.scope.table_over(axis))
         x = x._record(Substitute(axis), table)
     return x._record(Reduce(kind, axis))

@@ -17,8 +17,8 @@ from fieldjax.frontend.execution import JAX, Execution, Stats
 from fieldjax.frontend.outputs import fill, new_fields, wanted_domains
 from fieldjax.frontend.recording import read_call, record_call
 from fieldjax.frontend.scope import is_recording
-from fieldjax.frontend.syntax import rewritten
 from fieldjax.frontend.traced import TracedField
+from fieldjax.frontend.user_code import run
 from fieldjax.ir.inference import infer
 
 
@@ -64,7 +64,7 @@ class FieldOperator:
 
     def _inline(self, args: Any, kwargs: Any, out: Any, domain: Any) -> Any:
         check_arguments(self.function, args, kwargs)
-        results = rewritten(self.function)(*args, **kwargs)
+        results = run(self.function, *args, **kwargs)
         if out is None and domain is None:
             return results
         if out is None:

@@ -18,8 +18,8 @@ from fieldjax.frontend.execution import JAX, Execution, Stats
 from fieldjax.frontend.guards import Guard
 from fieldjax.frontend.outputs import fill
 from fieldjax.frontend.recording import Call, Draft, Recording, read_call
-from fieldjax.frontend.syntax import rewritten
 from fieldjax.frontend.traced import TracedField, TracedTable
+from fieldjax.frontend.user_code import run
 from fieldjax.ir.inference import infer
 
 
@@ -48,7 +48,7 @@ class FieldProgram:
     def __call__(self, *args: Any, offset_provider: Any = None, **kwargs: Any) -> None:
         """Runs the program; the fields among the arguments hold the results."""
         if any(isinstance(x, TracedField) for x in flatten((args, kwargs))[0]):
-            rewritten(self.function)(*args, **kwargs)
+            run(self.function, *args, **kwargs)
             return
         try:
             self._run(args, kwargs, as_provider(offset_provider))
@@ -91,7 +91,7 @@ def _record(function: Callable[..., Any], call: Call, provider: Provider) -> tup
             arguments.append((TracedTable if value.is_table else TracedField)(value, draft.scope))
     args, kwargs = call.rebuild(arguments)
     check_arguments(function, args, kwargs)
-    if rewritten(function)(*args, **kwargs) is not None:
+    if run(function, *args, **kwargs) is not None:
         raise ArgumentError("a program returns nothing", location=user_location(), hints=["write results with `out=`"])
     changed = _changed(list(cells.values()))
     return draft.finish([c for _, c in changed], None, tuple(n for n, _ in changed))

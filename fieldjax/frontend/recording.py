@@ -18,8 +18,8 @@ from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.guards import Guard, Guards
 from fieldjax.frontend.scope import Scope
-from fieldjax.frontend.syntax import rewritten
 from fieldjax.frontend.traced import TracedField, TracedTable, value_of
+from fieldjax.frontend.user_code import run
 from fieldjax.ir.graph import Graph, Value
 from fieldjax.ir.simplify import simplify
 from fieldjax.ir.types import TableType
@@ -117,7 +117,7 @@ def record_call(
     draft = Draft(call, provider)
     args, kwargs = call.rebuild([_argument(v, draft.scope) for v in draft.values])
     check_arguments(function, args, kwargs)
-    outputs, tree = flatten_results(rewritten(function)(*args, **kwargs))
+    outputs, tree = flatten_results(run(function, *args, **kwargs))
     return draft.finish(outputs, tree)
 
 

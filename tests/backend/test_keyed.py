@@ -77,9 +77,9 @@ def test_a_failure_is_not_kept() -> None:
     cache: Keyed[int] = Keyed()
 
     def fail() -> int:
-        raise ValueError
+        raise ValueError("no entry")
 
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="no entry"):
         cache.get("key", fail)
     assert cache.find("key") is None
     assert cache.get("key", lambda: 3) == 3

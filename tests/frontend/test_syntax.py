@@ -90,7 +90,7 @@ def test_a_function_without_conditions_is_left_alone() -> None:
 @pytest.mark.parametrize("function", [lambda x: x if x > 0 else -x])
 def test_a_lambda_is_not_taken_for_the_function_around_it(function: Any) -> None:
     assert rewritten(function) is function
-    assert fj.field_operator(lambda f: f + 1)(columns([[1.0]])).asnumpy() == 2 if function(1) else False
+    assert function(-3) == 3
 
 
 def test_closures_defaults_and_names_stay() -> None:
