@@ -181,6 +181,10 @@ class Field(Arithmetic):
         array = np.asarray(self._array, dtype)
         return np.array(array) if copy else array
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled, a field belongs to where it is made again."""
+        return Field, (self.ndarray, self._domain, self._masks)
+
     def __dlpack__(self, **options: Any) -> Any:
         return self._array.__dlpack__(**options)
 
@@ -258,9 +262,10 @@ class Field(Arithmetic):
         """Gives the field another array of the same shape and dtype, and the field that it is a part of."""
         assert tuple(array.shape) == self.shape and array.dtype == self._array.dtype, (array, self._domain)
         self._array, self._kind = array, None
-        self._unread = Unread(user_location()) if isinstance(array, Tracer) else None
         if self._whole is not None:
             self._whole.take(array, self._domain)
+        else:
+            self._unread = Unread(user_location()) if isinstance(array, Tracer) else None
 
     def __bool__(self) -> bool:
         if self.ndim == 0:
