@@ -29,7 +29,8 @@ def as_field(
 
     `domain` is anything that `fieldjax.domain` takes, or the bare dimensions: then each starts at zero, or
     at `-origin[dim]`. Data of NumPy (lists too) is copied and stays NumPy's; arrays and tracers of JAX stay
-    JAX's. `allocator`, a `jax.Device`, a sharding, or `jax.numpy`, makes it a JAX array.
+    JAX's. `allocator`, a `jax.Device`, a sharding, or `jax.numpy`, makes it a JAX array. A `jax.ShapeDtypeStruct`
+    makes a field without elements, for `compile` and `lower`.
 
     Raises DomainError where the shapes differ, DtypeError for a 64-bit dtype while x64 is off, and
     DimensionError where the dimensions aren't in canonical order.
@@ -40,6 +41,9 @@ def as_field(
     Domain(Cell[2:5))
     """
     array = data.ndarray if isinstance(data, Field) else data
+    if isinstance(array, jax.ShapeDtypeStruct):
+        abstract = jax.ShapeDtypeStruct(array.shape, array.dtype if dtype is None else as_dtype(dtype))
+        return Field(abstract, _domain_for(domain, array.shape, origin))
     if not isinstance(array, jax.Array):
         array = np.array(array, copy=True)
         dtype = _default(array, data) if dtype is None else dtype

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 from jax.core import Tracer
 
@@ -39,6 +40,8 @@ def statistics(field: Field) -> str:
     """Minimum, mean and maximum of a concrete field; empty for tracers and empty fields."""
     if isinstance(field.ndarray, Tracer):
         return "traced"
+    if isinstance(field.ndarray, jax.ShapeDtypeStruct):
+        return "abstract"
     values = np.ma.compressed(field.asnumpy(masked=bool(field.masks)))
     if values.size == 0:
         return "no elements"

@@ -23,6 +23,7 @@ __all__ = [
     "Location",
     "MissingDimensionError",
     "NarrowingError",
+    "NotCompiledError",
     "OffsetProviderError",
     "OwnershipError",
     "TracingError",
@@ -272,6 +273,29 @@ class OwnershipError(FieldjaxError, RuntimeError):
     ...     return field + 1.0
     >>> jax.jit(step)(field).asnumpy().tolist()
     [2.0, 3.0]
+    """
+
+
+class NotCompiledError(FieldjaxError, RuntimeError):
+    """A call would have to compile, and `enable_jit` says that calls don't.
+
+    Wrong, since only `n=1` was compiled:
+
+    >>> from fieldjax import Dimension, as_field, field_operator
+    >>> f = as_field({Dimension("Cell"): 2}, [1.0, 2.0])
+    >>> @field_operator(enable_jit=False)
+    ... def power(f, n):
+    ...     return f**n
+    >>> _ = power.compile(offset_provider={}, n=[1])
+    >>> power(f, 2, offset_provider={})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    fieldjax.errors.NotCompiledError: power isn't compiled for this call, and `enable_jit` is off...
+
+    Fixed: compile what is called.
+
+    >>> power.compile(offset_provider={}, n=[2])(f, 2, offset_provider={}).asnumpy().tolist()
+    [1.0, 4.0]
     """
 
 

@@ -1,6 +1,7 @@
 """What people write: operators, the functions of the language, and the jit that knows meshes."""
 
 from fieldjax.frontend.jit import Jitted, jit
+from fieldjax.frontend.lowering import Lowered
 from fieldjax.frontend.operator import FieldOperator, field_operator
 from fieldjax.frontend.program import FieldProgram, program
 from fieldjax.frontend.scan import ScanOperator, scan_operator
@@ -9,6 +10,7 @@ __all__ = [
     "FieldOperator",
     "FieldProgram",
     "Jitted",
+    "Lowered",
     "ScanOperator",
     "field_operator",
     "jit",

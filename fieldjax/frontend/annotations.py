@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from fieldjax.domain import show_dims
-from fieldjax.dtypes import as_dtype
+from fieldjax.dtypes import as_dtype, is_floating, is_integer
 from fieldjax.embedded.annotation import Dims, FieldAnnotation
+from fieldjax.embedded.leaves import is_scalar, scalar_type
 from fieldjax.errors import ArgumentError, DimensionError, DtypeError, user_location
 from fieldjax.frontend.traced import TracedField
+from fieldjax.ir.types import FieldType
 
 __all__ = ["Dims", "FieldAnnotation", "check_arguments"]
 
@@ -38,6 +40,14 @@ def check_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
     for name, value in bound.arguments.items():
         if isinstance(value, TracedField):
             _check(name, value, hints.get(name))
+        elif is_scalar(value):
+            _check_scalar(name, value, hints.get(name))
+
+
+def check_scalar(function: Callable[..., Any], name: str, value: Any) -> None:
+    """A scalar for one parameter of a function, against its annotation. Raises DtypeError like `check_arguments`."""
+    if is_scalar(value):
+        _check_scalar(name, value, _hints(function).get(name))
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -67,21 +77,36 @@ def _check(name: str, value: TracedField, hint: Any) -> None:
             raise DimensionError(
                 f"{name} is annotated {hint}, but has dimensions {show_dims(value.dims)}", location=user_location()
             )
-        _check_dtype(name, value, hint.dtype, str(hint))
-    elif isinstance(hint, type) and (hint in (bool, int, float) or issubclass(hint, np.generic)) and not value.dims:
-        _check_dtype(name, value, hint, hint.__name__)
+        _check_dtype(name, value.value.field_type, hint.dtype, str(hint))
+    elif not value.dims and _is_scalar_type(hint):
+        _check_dtype(name, value.value.field_type, hint, hint.__name__)
 
 
-def _check_dtype(name: str, value: TracedField, dtype: Any, shown: str) -> None:
-    if value.value.field_type.weak or not (isinstance(dtype, (type, np.dtype, str))):
+def _check_scalar(name: str, value: Any, hint: Any) -> None:
+    if _is_scalar_type(hint):
+        _check_dtype(name, scalar_type(value), hint, hint.__name__)
+
+
+def _is_scalar_type(hint: Any) -> bool:
+    return isinstance(hint, type) and (hint in (bool, int, float) or issubclass(hint, np.generic))
+
+
+def _holds(wanted: np.dtype, literal: np.dtype) -> bool:
+    return is_floating(wanted) or (is_integer(literal) and is_integer(wanted))
+
+
+def _check_dtype(name: str, found: FieldType, dtype: Any, shown: str) -> None:
+    """A literal fits every dtype that holds its kind: 1 fits a float, 1.0 doesn't fit an integer."""
+    if not isinstance(dtype, (type, np.dtype, str)):
         return
     try:
         wanted = as_dtype(dtype)
     except DtypeError:
         return
-    if value.dtype != wanted:
+    if found.dtype != wanted and not (found.weak and _holds(wanted, found.dtype)):
+        kind = "a Python float" if found.weak and is_floating(found.dtype) else str(found.dtype)
         raise DtypeError(
-            f"{name} is annotated {shown}, but is {value.dtype}",
+            f"{name} is annotated {shown}, but is {kind}",
             location=user_location(),
             hints=[f"convert it: `astype({name}, {wanted})`", "or leave the annotation out: dtypes promote"],
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
+
 from fieldjax.backend.keyed import Keyed
 from fieldjax.backend.program import Program
 from fieldjax.connectivity import Provider
@@ -80,8 +82,7 @@ class Execution:
             arrays = NumpyArrays() if numpy else JaxArrays()
             data = with_adjoints(recording.graph.inputs, plan, inputs, [array_of(x, numpy) for x in inputs])
             return None, Evaluation(recording.graph, plan, arrays, data).run()
-        data = [argument_of(x, waits=numpy) for x in inputs]
-        data = with_adjoints(recording.graph.inputs, plan, inputs, data)
+        data = _data(recording, plan, inputs, numpy)
         first: list[Any] = []
 
         def make() -> Program:
@@ -91,3 +92,28 @@ class Execution:
 
         program = self.programs.get((recording.graph, plan.key), make)
         return program.run, first[0] if first else program.run(*data)
+
+    def compile(self, recording: Recording, plan: Plan, inputs: Sequence[Any], numpy: bool) -> None:
+        """Compiles without running. Of the inputs only shapes and dtypes are looked at."""
+        data = _data(recording, plan, inputs, numpy)
+
+        def make() -> Program:
+            program = Program(recording.graph, plan)
+            program.run.lower(*data).compile()  # JAX finds it again when `run` is called
+            return program
+
+        self.programs.get((recording.graph, plan.key), make)
+
+    def is_compiled(self, recording: Recording, plan: Plan) -> bool:
+        """Whether the program of a plan is there."""
+        return self.programs.find((recording.graph, plan.key)) is not None
+
+    def trace(self, recording: Recording, plan: Plan, inputs: Sequence[Any], numpy: bool) -> jax.stages.Traced:
+        """What JAX makes of a plan, apart from what calls use."""
+        return Program(recording.graph, plan).run.trace(*_data(recording, plan, inputs, numpy))
+
+
+def _data(recording: Recording, plan: Plan, inputs: Sequence[Any], numpy: bool) -> list[Any]:
+    """The arguments of the compiled program."""
+    data = [argument_of(x, waits=numpy) for x in inputs]
+    return with_adjoints(recording.graph.inputs, plan, inputs, data)

@@ -25,6 +25,7 @@ from fieldjax.connectivity import (
     resolve,
 )
 from fieldjax.frontend.arguments import Arguments, Layout, Reader, TableKind, mesh_view, rebuilt
+from fieldjax.frontend.lowering import Lowered
 from fieldjax.frontend.questions import Log, Trie
 from fieldjax.frontend.reach import way_to
 from fieldjax.frontend.returns import Returned, hand_back, take_apart
@@ -62,11 +63,11 @@ class Jitted:
             self._shortcuts.add(everything, plan.run, call.arguments.arrays, call.tables, plan.returned)
         return hand_back(plan.returned, arrays, call.arguments.fields, call.tables)
 
-    def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
-        """The program of a call, as `jax.jit` lowers it; the call is made once to find the program."""
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The program of a call: its jaxpr, StableHLO, and stage of JAX. It is run once to be found."""
         call, plan, _ = self._planned(args, kwargs)
         with _running(call):
-            return plan.run.lower(call.arguments.arrays, call.parts)
+            return Lowered.of(None, plan.run.trace(call.arguments.arrays, call.parts))
 
     def _planned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Call, _Plan, list[Any]]:
         """A call, its plan, and the arrays that the plan gives for it."""

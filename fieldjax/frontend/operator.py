@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from fieldjax.connectivity import Provider, as_provider
@@ -13,7 +12,9 @@ from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.cells import assign
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.dispatch import Routes
-from fieldjax.frontend.execution import JAX, Execution, Stats
+from fieldjax.frontend.entry import EntryPoint, Planned
+from fieldjax.frontend.execution import JAX
+from fieldjax.frontend.options import CompilationOptions
 from fieldjax.frontend.outputs import fill, new_fields, wanted_domains
 from fieldjax.frontend.recording import read_call, record_call
 from fieldjax.frontend.scope import is_recording
@@ -22,7 +23,7 @@ from fieldjax.frontend.user_code import run
 from fieldjax.ir.inference import infer
 
 
-class FieldOperator:
+class FieldOperator(EntryPoint):
     """A function on fields that runs embedded or compiled, under `jax.jit`, `jax.grad` and the rest.
 
     Call it as `op(*fields, offset_provider=mesh)`. It returns new fields; with `out=` it fills yours, with
@@ -30,25 +31,37 @@ class FieldOperator:
     part of that recording.
     """
 
-    def __init__(self, function: Callable[..., Any], backend: str | None = JAX) -> None:
-        self._execution = Execution(backend)
-        functools.update_wrapper(self, function)
-        self.function, self.backend = function, backend
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        backend: str | None = JAX,
+        options: CompilationOptions = CompilationOptions(),  # noqa: B008 (it is frozen)
+    ) -> None:
+        super().__init__(function, backend, options)
+
+    def _renew(self) -> None:
+        super()._renew()
         self._routes = Routes()
 
-    @property
-    def stats(self) -> Stats:
-        """How often the function was recorded, planned and traced by JAX."""
-        return self._execution.stats
-
-    def with_backend(self, backend: str | None) -> FieldOperator:
-        """The same operator on another backend: None (embedded) or 'jax'."""
-        return FieldOperator(self.function, backend)
+    def _make_static(self, names: tuple[str, ...]) -> None:
+        super()._make_static(names)
+        self._routes.clear()
 
     def __call__(
-        self, *args: Any, out: Any = None, domain: Any = None, offset_provider: Any = None, **kwargs: Any
+        self,
+        *args: Any,
+        out: Any = None,
+        domain: Any = None,
+        offset_provider: Any = None,
+        enable_jit: bool | None = None,
+        **kwargs: Any,
     ) -> Any:
-        """New fields; None with `out`, which then holds the result."""
+        """New fields; None with `out`, which then holds the result.
+
+        `enable_jit`: whether this call may compile (None: as the options say).
+        """
+        if self._bound:
+            args, kwargs = self._completed(args, kwargs)
         if out is None and domain is None and not kwargs:
             result = self._routes.call(args, offset_provider)
             if result is not NotImplemented:
@@ -57,7 +70,7 @@ class FieldOperator:
             return self._inline(args, kwargs, out, domain)
         provider = as_provider(offset_provider)
         try:
-            return self._run(args, kwargs, out, domain, provider, offset_provider)
+            return self._run(args, {**kwargs, "out": out, "domain": domain}, provider, offset_provider, enable_jit)
         except FieldjaxError as error:
             where = user_location()
             raise (error if where is None else error.with_location(where)) from error.__cause__
@@ -75,21 +88,36 @@ class FieldOperator:
             )
         return assign(results, out, domain, reads=(args, kwargs))
 
-    def _run(self, args: Any, kwargs: Any, out: Any, domain: Any, provider: Provider, source: Any) -> Any:
-        call = read_call(args, kwargs)
-        recording = self._execution.recording(call, provider, lambda: record_call(self.function, call, provider))
-        inputs = recording.inputs(call, provider)
-        wanted, fields = wanted_domains(recording, out, domain)
-        plan = infer(recording.graph, [place_of(x) for x in inputs], wanted, adjoint_shapes(inputs))
-        numpy = on_numpy(inputs)
+    def _run(self, args: Any, kwargs: Any, provider: Provider, source: Any, enable_jit: bool | None) -> Any:
+        planned = self._planned_complete(args, kwargs, provider)
+        self._check_compiled(planned, provider, enable_jit)
+        recording, plan, inputs, numpy = planned[:4]
         run, arrays = self._execution.run(recording, plan, inputs, numpy)
-        if fields is not None:
-            fill(fields, [d for d in wanted if d is not None], arrays)
+        if planned.fields is not None:
+            fill(planned.fields, [d for d in planned.domains if d is not None], arrays)
             return None
         results = new_fields(recording, plan, arrays, inputs, numpy)
-        if run is not None and recording.is_plain and not kwargs and domain is None:
+        is_plain = recording.is_plain and not planned.static and set(kwargs) == {"out", "domain"}
+        if run is not None and is_plain and kwargs["domain"] is None:
             self._routes.add(args, source, recording.names, results, run, numpy)
         return results
+
+    def _planned(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
+        named = {n: x for n, x in kwargs.items() if n not in ("out", "domain")}
+        args, named = self._completed(args, named)
+        return self._planned_complete(
+            args, {**named, "out": kwargs.get("out"), "domain": kwargs.get("domain")}, provider
+        )
+
+    def _planned_complete(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
+        named = {n: x for n, x in kwargs.items() if n not in ("out", "domain")}
+        args, named, static = self._marked(args, named)
+        call = read_call(args, named)
+        recording = self._execution.recording(call, provider, lambda: record_call(self.function, call, provider))
+        inputs = recording.inputs(call, provider)
+        wanted, fields = wanted_domains(recording, kwargs["out"], kwargs["domain"])
+        plan = infer(recording.graph, [place_of(x) for x in inputs], wanted, adjoint_shapes(inputs))
+        return Planned(recording, plan, inputs, on_numpy(inputs), fields, wanted, static)
 
 
 def _is_recorded(args: Any, kwargs: Any) -> bool:
@@ -104,12 +132,20 @@ def _is_recorded(args: Any, kwargs: Any) -> bool:
 @overload
 def field_operator(function: Callable[..., Any], /) -> FieldOperator: ...
 @overload
-def field_operator(*, backend: str | None = ..., grid_type: Any = ...) -> Callable[..., FieldOperator]: ...
-def field_operator(function: Any = None, /, *, backend: str | None = JAX, grid_type: Any = None) -> Any:
+def field_operator(
+    *,
+    backend: str | None = ...,
+    grid_type: Any = ...,
+    enable_jit: bool = ...,
+    static_params: str | Sequence[str] | None = ...,
+    connectivities: Any = ...,
+    static_domains: bool = ...,
+) -> Callable[[Callable[..., Any]], FieldOperator]: ...
+def field_operator(function: Any = None, /, *, backend: str | None = JAX, grid_type: Any = None, **options: Any) -> Any:
     """Makes a field operator of a function.
 
     `backend=None` runs embedded, operation by operation; `'jax'` compiles. `grid_type` is accepted for
-    programs written for gt4py.next and has no effect.
+    programs written for gt4py.next and has no effect. `options`: see `FieldOperator.with_compilation_options`.
 
     >>> import fieldjax as fj
     >>> Cell = fj.Dimension("Cell")
@@ -119,6 +155,7 @@ def field_operator(function: Any = None, /, *, backend: str | None = JAX, grid_t
     >>> double(fj.as_field({Cell: 3}, [1, 2, 3])).asnumpy().tolist()
     [2, 4, 6]
     """
+    chosen = CompilationOptions.of(**options)
     if function is None:
-        return lambda f: FieldOperator(f, backend)
-    return FieldOperator(function, backend)
+        return lambda f: FieldOperator(f, backend, chosen)
+    return FieldOperator(function, backend, chosen)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from fieldjax.connectivity import Provider, as_provider
+from fieldjax.domain import Domain
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import adjoint_shapes, on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
 from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.cells import Cell
 from fieldjax.frontend.containers import flatten
-from fieldjax.frontend.execution import JAX, Execution, Stats
+from fieldjax.frontend.entry import EntryPoint, Planned
+from fieldjax.frontend.execution import JAX
 from fieldjax.frontend.guards import Guard
+from fieldjax.frontend.options import CompilationOptions
 from fieldjax.frontend.outputs import fill
 from fieldjax.frontend.recording import Call, Draft, Recording, read_call
 from fieldjax.frontend.traced import TracedField, TracedTable
@@ -23,7 +25,7 @@ from fieldjax.frontend.user_code import run
 from fieldjax.ir.inference import infer
 
 
-class FieldProgram:
+class FieldProgram(EntryPoint):
     """Operator calls with `out=`, on fields that are the arguments. It returns nothing.
 
     The caller's fields hold the new values afterwards: NumPy buffers are filled, JAX fields rebound, under
@@ -31,44 +33,50 @@ class FieldProgram:
     of domains may be computed from scalar arguments; each new bound compiles once.
     """
 
-    def __init__(self, function: Callable[..., Any], backend: str | None = JAX) -> None:
-        self._execution = Execution(backend)
-        functools.update_wrapper(self, function)
-        self.function, self.backend = function, backend
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        backend: str | None = JAX,
+        options: CompilationOptions = CompilationOptions(),  # noqa: B008 (it is frozen)
+    ) -> None:
+        super().__init__(function, backend, options)
 
-    @property
-    def stats(self) -> Stats:
-        """How often the function was recorded, planned and traced by JAX."""
-        return self._execution.stats
+    def __call__(self, *args: Any, offset_provider: Any = None, enable_jit: bool | None = None, **kwargs: Any) -> None:
+        """Runs the program; the fields among the arguments hold the results.
 
-    def with_backend(self, backend: str | None) -> FieldProgram:
-        """The same program on another backend: None (embedded) or 'jax'."""
-        return FieldProgram(self.function, backend)
-
-    def __call__(self, *args: Any, offset_provider: Any = None, **kwargs: Any) -> None:
-        """Runs the program; the fields among the arguments hold the results."""
+        `enable_jit`: whether this call may compile (None: as the options say).
+        """
+        args, kwargs = self._completed(args, kwargs)
         if any(isinstance(x, TracedField) for x in flatten((args, kwargs))[0]):
             run(self.function, *args, **kwargs)
             return
         try:
-            self._run(args, kwargs, as_provider(offset_provider))
+            self._run(args, kwargs, as_provider(offset_provider), enable_jit)
         except FieldjaxError as error:
             where = user_location()
             raise (error if where is None else error.with_location(where)) from error.__cause__
 
-    def _run(self, args: Any, kwargs: Any, provider: Provider) -> None:
+    def _run(self, args: Any, kwargs: Any, provider: Provider, enable_jit: bool | None) -> None:
+        planned = self._planned_complete(args, kwargs, provider)
+        for field in planned.fields or ():
+            field.check_rebindable()
+        if planned.fields:
+            self._check_compiled(planned, provider, enable_jit)
+            _, arrays = self._execution.run(*planned[:4])
+            fill(planned.fields, [f.domain for f in planned.fields], arrays)
+
+    def _planned(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
+        return self._planned_complete(*self._completed(args, kwargs), provider)
+
+    def _planned_complete(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
+        args, kwargs, static = self._marked(args, kwargs)
         call = _on_domains(read_call(args, kwargs))
         recording = self._execution.recording(call, provider, lambda: _record(self.function, call, provider))
         fields = [call.leaves[n] for n in recording.targets]
-        for field in fields:
-            field.check_rebindable()
-        if not fields:
-            return
         inputs = recording.inputs(call, provider)
-        domains = [f.domain for f in fields]
+        domains: list[Domain | None] = [f.domain for f in fields]
         plan = infer(recording.graph, [place_of(x) for x in inputs], domains, adjoint_shapes(inputs))
-        _, arrays = self._execution.run(recording, plan, inputs, on_numpy(inputs))
-        fill(fields, domains, arrays)
+        return Planned(recording, plan, inputs, on_numpy(inputs), fields, domains, static)
 
 
 def _on_domains(call: Call) -> Call:
@@ -105,15 +113,19 @@ def _changed(cells: Sequence[tuple[int, Cell]]) -> list[tuple[int, Cell]]:
 def program(function: Callable[..., Any], /) -> FieldProgram: ...
 @overload
 def program(
-    *, backend: str | None = ..., grid_type: Any = ..., static_params: Any = ...
+    *,
+    backend: str | None = ...,
+    grid_type: Any = ...,
+    enable_jit: bool = ...,
+    static_params: str | Sequence[str] | None = ...,
+    connectivities: Any = ...,
+    static_domains: bool = ...,
 ) -> Callable[..., FieldProgram]: ...
-def program(
-    function: Any = None, /, *, backend: str | None = JAX, grid_type: Any = None, static_params: Any = ()
-) -> Any:
+def program(function: Any = None, /, *, backend: str | None = JAX, grid_type: Any = None, **options: Any) -> Any:
     """Makes a program of a function that calls operators with `out=`.
 
-    `backend` and `grid_type` as in `field_operator`. `static_params` names scalars that the program depends on
-    by value; conditions and domain bounds do so anyhow.
+    `backend`, `grid_type` and `options` as in `field_operator`. Conditions and domain bounds depend on scalars
+    without their being static.
 
     >>> import fieldjax as fj
     >>> Cell = fj.Dimension("Cell")
@@ -129,6 +141,7 @@ def program(
     >>> f.asnumpy().tolist(), g.asnumpy().tolist()
     ([4, 8, 0], [2, 4, 0])
     """
+    chosen = CompilationOptions.of(**options)
     if function is None:
-        return lambda f: FieldProgram(f, backend)
-    return FieldProgram(function, backend)
+        return lambda f: FieldProgram(f, backend, chosen)
+    return FieldProgram(function, backend, chosen)

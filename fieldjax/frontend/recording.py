@@ -17,6 +17,7 @@ from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.guards import Guard, Guards
+from fieldjax.frontend.parameters import StaticScalar
 from fieldjax.frontend.scope import Scope
 from fieldjax.frontend.traced import TracedField, TracedTable, value_of
 from fieldjax.frontend.user_code import run
@@ -53,9 +54,15 @@ def read_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
 
     def rebuild(replaced: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         pending = iter(replaced)
-        return jax.tree_util.tree_unflatten(tree, [next(pending) if d else x for x, d in zip(flat, data, strict=True)])
+        return jax.tree_util.tree_unflatten(
+            tree, [next(pending) if d else _plain(x) for x, d in zip(flat, data, strict=True)]
+        )
 
     return Call(leaves, tuple(tables), kinds, (tree, static), rebuild)
+
+
+def _plain(x: Any) -> Any:
+    return x.value if isinstance(x, StaticScalar) else x
 
 
 def _hashable(x: Any) -> Hashable:

@@ -11,6 +11,7 @@ from fieldjax.errors import ArgumentError, DimensionError, TracingError, user_lo
 from fieldjax.frontend.containers import flatten, is_data, unflatten
 from fieldjax.frontend.execution import JAX
 from fieldjax.frontend.operator import FieldOperator
+from fieldjax.frontend.options import CompilationOptions
 from fieldjax.frontend.scan_body import Definition
 from fieldjax.frontend.traced import TracedField, TracedTable, common_scope, located, value_of
 from fieldjax.ir.build import adopt_masks
@@ -36,15 +37,26 @@ class ScanOperator(FieldOperator):
         forward: bool = True,
         init: Any = 0.0,
         backend: str | None = JAX,
+        options: CompilationOptions = CompilationOptions(),  # noqa: B008 (it is frozen)
     ) -> None:
-        super().__init__(function, backend)
         _check_definition(function, axis, init)
         self.definition, self.axis, self.forward, self.init = function, axis, forward, init
+        super().__init__(function, backend, options)
+
+    def _renew(self) -> None:
+        super()._renew()
         self.function = self._scan
 
-    def with_backend(self, backend: str | None) -> ScanOperator:
-        """The same scan on another backend: None (embedded) or 'jax'."""
-        return ScanOperator(self.definition, self.axis, self.forward, self.init, backend)
+    def _signature(self) -> inspect.Signature:
+        """That of the body without the carry."""
+        signature = inspect.signature(self.definition)
+        first, *others = signature.parameters.values()
+        is_variadic = first.kind is inspect.Parameter.VAR_POSITIONAL
+        return signature.replace(parameters=[first, *others] if is_variadic else others)
+
+    @property
+    def _annotated(self) -> Callable[..., Any]:
+        return self.definition
 
     def _scan(self, *args: Any, **kwargs: Any) -> Any:
         """Records the scan on recorded arguments."""
@@ -105,10 +117,17 @@ def scan_operator(
     init: Any = ...,
     backend: str | None = ...,
     grid_type: Any = ...,
+    **options: Any,
 ) -> ScanOperator: ...
 @overload
 def scan_operator(
-    *, axis: Dimension, forward: bool = ..., init: Any = ..., backend: str | None = ..., grid_type: Any = ...
+    *,
+    axis: Dimension,
+    forward: bool = ...,
+    init: Any = ...,
+    backend: str | None = ...,
+    grid_type: Any = ...,
+    **options: Any,
 ) -> Callable[[Callable[..., Any]], ScanOperator]: ...
 def scan_operator(
     definition: Any = None,
@@ -119,13 +138,14 @@ def scan_operator(
     init: Any = 0.0,
     backend: str | None = JAX,
     grid_type: Any = None,
+    **options: Any,
 ) -> Any:
     """Makes a scan of a function: one loop along `axis`, over all columns at once.
 
     The function gets the carry, which is `init` at the first level (the last, when not `forward`), and each
     argument's value at the level; it returns the new carry. A carry is a number, or a tuple, named tuple or
     dataclass of carries. Its dtype is what `init` and the body promote to; Python numbers in `init` take that
-    of the body. `backend` and `grid_type` as in `field_operator`.
+    of the body. `backend`, `grid_type` and `options` as in `field_operator`.
 
     Raises:
         DimensionError: `axis` isn't a dimension, or counts neighbours.
@@ -141,8 +161,9 @@ def scan_operator(
     >>> total(fj.as_field({K: 4}, [1.0, 2.0, 3.0, 4.0])).asnumpy().tolist()
     [1.0, 3.0, 6.0, 10.0]
     """
+    chosen = CompilationOptions.of(**options)
 
     def make(function: Callable[..., Any]) -> ScanOperator:
-        return ScanOperator(function, axis, forward, init, backend)
+        return ScanOperator(function, axis, forward, init, backend, chosen)
 
     return make if definition is None else make(definition)
