@@ -18,6 +18,7 @@ from fieldjax.embedded.index_offset import IndexOffset
 from fieldjax.embedded.leaves import is_scalar
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend import traced
+from fieldjax.frontend.containers import flatten, is_container, show_structure, unflatten
 from fieldjax.frontend.traced import TracedField, is_traced
 from fieldjax.ir.operations.concat import ConcatWhere, boxes_of
 from fieldjax.ir.operations.functions import FUNCTIONS
@@ -109,21 +110,23 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
     What isn't chosen contributes nothing, to values or derivatives.
     """
-    if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
+    if is_container(a) or is_container(b):
         return _leaf_by_leaf(where, condition, a, b)
     return pointwise("where", condition, a, b)
 
 
 def _leaf_by_leaf(choose: Callable[..., Any], condition: Any, a: Any, b: Any) -> Any:
-    like = a if isinstance(a, (tuple, list)) else b
-    parts_a = a if isinstance(a, (tuple, list)) else [a] * len(like)
-    parts_b = b if isinstance(b, (tuple, list)) else [b] * len(like)
-    if len(parts_a) != len(parts_b):
+    """Chooses in each leaf of two containers of one structure, or of one and a single value for all leaves."""
+    tree = flatten(a if is_container(a) else b)[1]
+    count = tree.num_leaves
+    (parts_a, tree_a), (parts_b, tree_b) = (flatten(x) if is_container(x) else ([x] * count, tree) for x in (a, b))
+    if tree_a != tree_b:
         raise ArgumentError(
-            f"{choose.__name__} chooses between {len(parts_a)} and {len(parts_b)} values", location=user_location()
+            f"{choose.__name__} chooses between containers of different structures",
+            location=user_location(),
+            notes=[f"one is {show_structure(tree_a)}, the other {show_structure(tree_b)}"],
         )
-    chosen = [choose(condition, x, y) for x, y in zip(parts_a, parts_b, strict=True)]
-    return type(like)(*chosen) if hasattr(like, "_fields") else type(like)(chosen)
+    return unflatten(tree, [choose(condition, x, y) for x, y in zip(parts_a, parts_b, strict=True)])
 
 
 def concat_where(condition: Domain | DomainUnion, a: Any, b: Any) -> Any:
@@ -140,7 +143,7 @@ def concat_where(condition: Domain | DomainUnion, a: Any, b: Any) -> Any:
             location=user_location(),
             hints=["write a condition on a dimension (`K == 0`), or choose by value with `where`"],
         )
-    if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
+    if is_container(a) or is_container(b):
         return _leaf_by_leaf(concat_where, condition, a, b)
     if not is_traced(a, b):
         return eager.concat_where(condition, a, b)
@@ -173,9 +176,9 @@ def broadcast(x: Any, dims: Sequence[Dimension]) -> Any:
 
 def astype(x: Any, dtype: Any) -> Any:
     """The same elements in another dtype; containers leaf by leaf."""
-    if isinstance(x, (tuple, list)):
-        parts = [astype(part, dtype) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if is_container(x):
+        leaves, tree = flatten(x)
+        return unflatten(tree, [astype(leaf, dtype) for leaf in leaves])
     if isinstance(x, (Field, TracedField)):
         return x.astype(dtype)
     return as_dtype(dtype).type(x)

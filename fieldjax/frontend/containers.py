@@ -33,22 +33,30 @@ def flatten(x: Any) -> tuple[list[Any], Any]:
     return leaves, tree
 
 
+def is_container(x: Any) -> bool:
+    """Whether something has leaves of its own: a tuple, a dataclass of fields, and what JAX knows as such."""
+    if isinstance(x, (tuple, list)):
+        return True
+    return not is_data(x) and not jax.tree_util.treedef_is_leaf(flatten(x)[1])
+
+
+def show_structure(tree: Any) -> str:
+    """A structure as text: `(field, field)`."""
+    return str(tree).removeprefix("PyTreeDef(").removesuffix(")").replace("*", "field")
+
+
 def unflatten(tree: Any, leaves: Any) -> Any:
     """The container with other leaves."""
     return jax.tree_util.tree_unflatten(tree, leaves)
 
 
 def _is_new_container(x: Any) -> bool:
-    """Whether `x` is a dataclass, not known to JAX, that holds nothing but data and containers of data."""
+    """Whether `x` is a dataclass, not known to JAX, that holds data, containers of data and None, no more."""
     if not dataclasses.is_dataclass(x) or isinstance(x, type) or is_leaf(x):
         return False
     fields = dataclasses.fields(x)
-    return all(f.init for f in fields) and bool(fields) and all(_holds_data(getattr(x, f.name)) for f in fields)
-
-
-def _holds_data(x: Any) -> bool:
-    leaves = jax.tree_util.tree_leaves(x, is_leaf=is_leaf)
-    return bool(leaves) and all(is_data(leaf) or _is_new_container(leaf) for leaf in leaves)
+    leaves = jax.tree_util.tree_leaves([getattr(x, f.name) for f in fields], is_leaf=is_leaf)
+    return all(f.init for f in fields) and bool(leaves) and all(is_data(y) or _is_new_container(y) for y in leaves)
 
 
 def _register(kind: type) -> None:

@@ -123,7 +123,7 @@ class EntryPoint(abc.ABC):
         """Compiles ahead of calls; returns itself.
 
         Lists are values of static parameters: all their combinations are compiled. If no static parameters were
-        declared, those that have a list are static from now on. A list of offset providers: for each of them.
+        declared, each that has a list is static from now on. A list of offset providers: for each of them.
 
         A compiled program depends on the domains of its fields. With the arguments of a call (`out` and `domain`
         among them, where the call has them) everything is compiled here; only kinds and domains of fields are
@@ -134,8 +134,8 @@ class EntryPoint(abc.ABC):
         On the embedded backend nothing is compiled.
 
         Raises:
-            ArgumentError: a list for what isn't a parameter or a static parameter; a static parameter without
-                values; a scalar that is no list, without the other arguments of a call.
+            ArgumentError: a list for what isn't a parameter; where static parameters were declared, for another, or
+                none for one of them; a scalar that is no list, without the other arguments of a call.
             DtypeError: a value isn't what its parameter is annotated.
 
         >>> import jax, fieldjax as fj
@@ -171,25 +171,27 @@ class EntryPoint(abc.ABC):
         parameters = self._parameters
         parameters.check_free(lists)
         parameters.check_names(lists)
-        static = self._static or tuple(lists)
-        if unknown := [n for n in lists if n not in static]:
+        if self.options.static_params is not None:
+            self._check_declared(lists, is_example)
+        for name, values in lists.items():
+            for value in values:
+                static_value(name, value)
+                check_scalar(self._annotated, name, value)
+        self._make_static(tuple(dict.fromkeys((*self._static, *lists))))
+
+    def _check_declared(self, lists: Mapping[str, list[Any]], is_example: bool) -> None:
+        if unknown := [n for n in lists if n not in self._static]:
             raise ArgumentError(
                 f"{unknown[0]} has a list of values, and isn't a static parameter",
-                notes=[f"static are {', '.join(static)}"],
+                notes=[f"static are {', '.join(self._static)}"],
                 hints=["declare it with `with_static_params`, which starts with nothing compiled"],
             )
-        missing = [n for n in static if n not in lists and n not in self._bound]
+        missing = [n for n in self._static if n not in lists and n not in self._bound]
         if missing and not is_example:
             raise ArgumentError(
                 f"compile has no values of the static parameter {missing[0]}",
                 hints=[f"give a list: {missing[0]}=[...]"],
             )
-        for name, values in lists.items():
-            for value in values:
-                static_value(name, value)
-                check_scalar(self._annotated, name, value)
-        if static != self._static:
-            self._make_static(static)
 
     def _make_static(self, names: tuple[str, ...]) -> None:
         self._static = names

@@ -22,6 +22,15 @@ from fieldjax.ir.inference import infer
 from fieldjax.ir.operations.literal import Parameter
 
 
+class _Traced:
+    """The outcome that isn't known."""
+
+    __slots__ = ()
+
+
+TRACED = _Traced()
+
+
 @dataclass(frozen=True, eq=False)
 class Guard:
     """A question about scalar leaves: the graph of the condition, and which leaves it reads."""
@@ -31,11 +40,10 @@ class Guard:
     kind: type
 
     def outcome(self, leaves: Sequence[Any]) -> Any:
-        """The answer for these leaves of a call."""
+        """The answer for these leaves of a call; `TRACED` where JAX traces one of them."""
         inputs = [leaves[n] for n in self.leaves]
-        traced = next((x for x in inputs if isinstance(x, Tracer)), None)
-        if traced is not None:
-            raise _traced_condition(self.kind, traced)
+        if any(isinstance(x, Tracer) for x in inputs):
+            return TRACED
         plan = infer(self.graph, [Domain()] * len(inputs), [None])
         (answer,) = Evaluation(self.graph, plan, NumpyArrays(), [np.asarray(x) for x in inputs]).run()
         return self.kind(answer)
@@ -49,23 +57,36 @@ class Guards:
         self.asked: list[tuple[Guard, Any]] = []
 
     def is_traced(self, value: Value) -> bool:
-        """Whether a recorded scalar depends on one that JAX traces."""
-        inputs = (n.results()[0] for n in topological([value]) if isinstance(n.operation, Parameter))
-        known = (self.leaves[self.positions[v]] for v in inputs if v in self.positions)
-        return any(isinstance(x, Tracer) for x in known)
+        """Whether a recorded scalar depends on one that JAX traces. If so, the recording holds for such calls."""
+        inputs = _inputs(value)
+        known = [self.leaves[self.positions[v]] for v in inputs if v in self.positions]
+        traced = any(isinstance(x, Tracer) for x in known)
+        if traced and len(known) == len(inputs):
+            self.asked.append((self._guard(inputs, value, bool), TRACED))
+        return traced
 
     def ask(self, value: Value, kind: type) -> Any:
         """The concrete `kind` (bool, int, float) of a recorded scalar.
 
         Raises TracingError where the value depends on fields, or on a scalar that JAX traces.
         """
-        inputs = tuple(n.results()[0] for n in topological([value]) if isinstance(n.operation, Parameter))
+        inputs = _inputs(value)
         if value.dims or any(v not in self.positions for v in inputs):
             raise _field_condition(value, kind)
-        guard = Guard(Graph(inputs, (value,)), tuple(self.positions[v] for v in inputs), kind)
+        guard = self._guard(inputs, value, kind)
         answer = guard.outcome(self.leaves)
+        if answer is TRACED:
+            traced = (self.leaves[n] for n in guard.leaves)
+            raise _traced_condition(kind, next(x for x in traced if isinstance(x, Tracer)))
         self.asked.append((guard, answer))
         return answer
+
+    def _guard(self, inputs: tuple[Value, ...], value: Value, kind: type) -> Guard:
+        return Guard(Graph(inputs, (value,)), tuple(self.positions[v] for v in inputs), kind)
+
+
+def _inputs(value: Value) -> tuple[Value, ...]:
+    return tuple(n.results()[0] for n in topological([value]) if isinstance(n.operation, Parameter))
 
 
 def _field_condition(value: Value, kind: type) -> TracingError:

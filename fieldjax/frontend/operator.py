@@ -44,8 +44,9 @@ class FieldOperator(EntryPoint):
         self._routes = Routes()
 
     def _make_static(self, names: tuple[str, ...]) -> None:
+        if names != self._static:
+            self._routes.clear()
         super()._make_static(names)
-        self._routes.clear()
 
     def __call__(
         self,

@@ -16,7 +16,7 @@ from fieldjax.domain import domain as as_domain
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import masks_of
 from fieldjax.errors import ArgumentError, DimensionError, DomainError, DtypeError, user_location
-from fieldjax.frontend.containers import flatten
+from fieldjax.frontend.containers import flatten, show_structure
 from fieldjax.frontend.recording import Recording
 from fieldjax.ir.graph import Value
 from fieldjax.ir.plan import Plan
@@ -52,13 +52,9 @@ def _fields(recording: Recording, out: Any) -> list[Field]:
         raise ArgumentError(
             "`out` isn't structured like the result",
             location=user_location(),
-            notes=[f"the result is {_shown(recording.tree)}", f"`out` is {_shown(tree)}"],
+            notes=[f"the result is {show_structure(recording.tree)}", f"`out` is {show_structure(tree)}"],
         )
     return fields
-
-
-def _shown(tree: Any) -> str:
-    return str(tree).removeprefix("PyTreeDef(").removesuffix(")").replace("*", "field")
 
 
 def _domains(recording: Recording, domain: Any, count: int) -> Sequence[Domain]:

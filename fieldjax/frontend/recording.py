@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,6 +73,11 @@ def _hashable(x: Any) -> Hashable:
         hints = []
         if hasattr(x, "shape"):
             hints.append("wrap the array: `as_field(domain, array)`")
+        if dataclasses.is_dataclass(x):
+            hints.append(
+                "tell JAX which of its members aren't data: "
+                "`jax.tree_util.register_dataclass(cls, data_fields=[...], meta_fields=[...])`"
+            )
         raise ArgumentError(
             f"an argument of type {type(x).__name__} is neither a field, a scalar, nor hashable",
             location=user_location(),

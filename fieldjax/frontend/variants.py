@@ -31,14 +31,15 @@ class Variant:
         )
 
     def admits(self, call: Variant) -> bool:
-        """Whether a call is of this variant. Tables that aren't used don't matter."""
-        own = dict(self.tables)
-        return self.static == call.static and all(own.get(n) == kind for n, kind in call.tables)
+        """Whether a call is of this variant. What it doesn't name, and tables that aren't used, don't matter."""
+        static, tables = dict(call.static), dict(self.tables)
+        named = all(n in static and static[n] == x for n, x in self.static)
+        return named and all(tables.get(n) == kind for n, kind in call.tables)
 
     def __str__(self) -> str:
         static = ", ".join(f"{n}={_shown(x)}" for n, x in self.static)
         tables = ", ".join(f"{n}: {kind}" for n, kind in self.tables)
-        return " | ".join(part for part in (static, tables) if part) or "the only one"
+        return " | ".join(part for part in (static, tables) if part) or "without static parameters or tables"
 
 
 class Variants:

@@ -181,6 +181,16 @@ def test_compile_declares_what_is_static() -> None:
     assert own.stats.recordings == 1 + 3
 
 
+def test_later_compilations_may_make_more_parameters_static() -> None:
+    own = operator.with_compilation_options(enable_jit=False).compile(n=[1])
+    np.testing.assert_allclose(run(own, scale=5.0, n=1, flag=True), 5 * F)
+    own.compile(n=[2], scale=[3.0])
+    np.testing.assert_allclose(run(own, scale=7.0, n=1, flag=True), 7 * F)
+    np.testing.assert_allclose(run(own, scale=3.0, n=2, flag=True), 9 * F)
+    with pytest.raises(NotCompiledError, match=r"n=2, scale=7\.0"):
+        run(own, scale=7.0, n=2, flag=True)
+
+
 def test_static_parameters_may_be_set_anew() -> None:
     own = operator.with_compilation_options(static_params=("scale",)).compile(scale=[2.0])
     generic = own.with_static_params(None)
