@@ -22,7 +22,10 @@ from fieldjax.domain import (
     NamedIndex,
     NamedRange,
     UnitRange,
+    as_non_staggered,
     domain,
+    flip_staggered,
+    is_staggered,
     unit_range,
 )
 from fieldjax.embedded import Field, as_field, empty, full, ones, zeros

@@ -170,6 +170,7 @@ def test_carries_of_scans(kind: Any, backend: Any) -> None:
 def test_under_transformations(kind: Any, compiler: Any) -> None:
     turned = turned_of(kind)
     wind = kind(u=field(A, jnp.asarray), v=field(B, jnp.asarray))
+    turned(wind, 2.0)  # from here on JAX knows the dataclass
     assert_holds(compiler(lambda wind: turned(wind, 2.0))(wind), kind, 2 * (A + B), A - B)
 
     def loss(wind: Any) -> Any:
@@ -218,6 +219,7 @@ def test_nested_and_mixed(backend: Any, compiler: Any) -> None:
 
     f = [field(n * A, jnp.asarray) for n in range(7)]
     nested = Nested(a=(f[1], AsNamedTuple(f[2], f[3])), b=(AsDataclass(f[4], f[5]), f[6]))
+    swapped((nested, f[0]))  # from here on JAX knows the dataclasses
     g, found = compiler(lambda x: swapped(x))((nested, f[0]))
     order = [g, found.a[0], *found.a[1], found.b[0].u, found.b[0].v, found.b[1]]
     for n, member in zip((0, 6, 4, 5, 2, 3, 1), order, strict=True):

@@ -29,7 +29,13 @@ class Shift(Linear):
         assert isinstance(field, FieldType)
         if self.dimension not in field.dims:
             have = ", ".join(d.value for d in field.dims)
-            raise DimensionError(f"a field on ({have}) can't be shifted along {self.dimension.value}")
+            twin = (
+                f"what is shifted is the dimension of the result: f({self.dimension.value} + ...) reads {self.to.value}"
+            )
+            raise DimensionError(
+                f"a field on ({have}) can't be shifted along {self.dimension.value}",
+                hints=[twin] if self.to in field.dims else [],
+            )
         dims = canonical_dims(tuple(self.to if d == self.dimension else d for d in field.dims))
         return (FieldType(dims, field.dtype, field.weak),)
 
