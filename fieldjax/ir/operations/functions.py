@@ -129,8 +129,9 @@ for _name, _symbol in [
     ("right_shift", ">>"),
 ]:
     define(_name, None, None, symbol=_symbol)
-for _name in ["invert", "isfinite", "isinf", "isnan", "floor", "ceil", "trunc", "round", "sign", "logical_not"]:
+for _name in ["invert", "isfinite", "isinf", "isnan", "floor", "ceil", "trunc", "sign", "logical_not"]:
     define(_name, None)
+define("round", None, compute=lambda xp, x: x if getattr(x, "dtype", None) == "bool" else xp.round(x))
 
 define("sin", lambda b, t, r, x: t * b("cos", x), inexact=True)
 define("cos", lambda b, t, r, x: -(t * b("sin", x)), inexact=True)
