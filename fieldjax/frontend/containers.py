@@ -37,7 +37,7 @@ def is_container(x: Any) -> bool:
     """Whether something has leaves of its own: a tuple, a dataclass of fields, and what JAX knows as such."""
     if isinstance(x, (tuple, list)):
         return True
-    return not is_data(x) and not jax.tree_util.treedef_is_leaf(flatten(x)[1])
+    return x is not None and not is_data(x) and not jax.tree_util.treedef_is_leaf(flatten(x)[1])
 
 
 def show_structure(tree: Any) -> str:

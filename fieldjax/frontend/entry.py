@@ -87,6 +87,11 @@ class EntryPoint(abc.ABC):
         """The same on another backend, with nothing compiled yet: None (embedded) or 'jax'."""
         return self._changed(backend=backend)
 
+    def with_grid_type(self, grid_type: Any) -> Self:
+        """The same: a grid type, which gt4py.next has, has no effect here."""
+        del grid_type
+        return self
+
     def with_compilation_options(self, **options: Any) -> Self:
         """The same with other options, and nothing compiled yet.
 

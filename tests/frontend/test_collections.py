@@ -236,6 +236,8 @@ def test_containers_must_match_and_hold_data() -> None:
     with pytest.raises(fj.FieldjaxError, match="where chooses between containers of different structures") as caught:
         fj.where(field(A > 1), AsNamedTuple(field(), field()), (field(), field()))
     assert "the other (field, field)" in caught.value.notes[0]
+    with pytest.raises(fj.FieldjaxError, match=r"where takes fields and scalars|can't stand|is not a scalar"):
+        fj.where(field(A > 1), None, field())
     with pytest.raises(fj.FieldjaxError, match="`out` isn't structured like the result"):
         turned_of(AsNamedTuple)(AsNamedTuple(field(), field()), 1.0, out=(field(), field()))
     with pytest.raises(fj.FieldjaxError, match=r"help: tell JAX .*register_dataclass"):

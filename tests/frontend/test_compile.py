@@ -207,6 +207,7 @@ def test_static_parameters_may_be_set_anew() -> None:
 def test_options_and_what_is_compiled_belong_to_the_new_object() -> None:
     own = operator.with_compilation_options(enable_jit=False)
     assert operator.options.enable_jit and not own.options.enable_jit
+    assert own.with_grid_type("unstructured") is own
     other = own.compile(scale=[2.0], n=[1], flag=[True]).with_backend("jax")
     assert not other.options.enable_jit
     with pytest.raises(NotCompiledError):
