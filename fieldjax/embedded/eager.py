@@ -114,7 +114,7 @@ def reduce(kind: str, field: Field, axis: Any) -> Field:
 def apply(operation: Operation, *operands: Any) -> Field:
     """The result of one operation on fields, scalars and connectivities."""
     from fieldjax.embedded.field import Field
-    from fieldjax.embedded.leaves import array_of, leaf_type, masks_of, on_numpy, place_of, table_type
+    from fieldjax.embedded.leaves import array_of, check_elements, leaf_type, masks_of, on_numpy, place_of, table_type
 
     location = user_location()
     try:
@@ -124,6 +124,7 @@ def apply(operation: Operation, *operands: Any) -> Field:
         data = [x for x, k in zip(operands, key, strict=True) if not isinstance(k, _Constant)]
         leaves = [resolve(x) if is_table(x) else x for x in (*data, *tables)]
         plan = infer(graph, [place_of(x) for x in leaves], [None])
+        check_elements(leaves)
         numpy = on_numpy(leaves)
         arrays = NumpyArrays() if numpy else JaxArrays()
         (result,) = Evaluation(graph, plan, arrays, [array_of(x, numpy) for x in leaves]).run()

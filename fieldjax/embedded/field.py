@@ -164,7 +164,7 @@ class Field(Arithmetic):
 
     def asnumpy(self, masked: bool = False) -> np.ndarray:
         """The elements as a NumPy array; with `masked`, substitutes of skipped neighbours are masked out."""
-        array = np.asarray(self._array)
+        array = np.asarray(self._array, self._array.dtype)  # without elements: an error, not an object
         if not masked:
             return array
         from fieldjax.embedded.show import missing

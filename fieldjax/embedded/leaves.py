@@ -15,6 +15,7 @@ from fieldjax.domain import Domain
 from fieldjax.dtypes import of_literal, require_x64
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.masks import FieldMask
+from fieldjax.errors import ArgumentError, user_location
 from fieldjax.ir.graph import Mask, Value
 from fieldjax.ir.links import TableArrays
 from fieldjax.ir.operation import Place, record
@@ -149,6 +150,16 @@ def steady(array: Any) -> Any:
 def on_numpy(leaves: Sequence[Leaf]) -> bool:
     """Whether every field is NumPy's, no scalar is JAX's, and no table is being traced."""
     return not any(isinstance(x.table, Tracer) if is_table(x) else isinstance(_data(x), jax.Array) for x in leaves)
+
+
+def check_elements(leaves: Sequence[Leaf]) -> None:
+    """Raises ArgumentError where a field was made of a `jax.ShapeDtypeStruct`: there is nothing to compute with."""
+    if any(isinstance(_data(x), jax.ShapeDtypeStruct) for x in leaves if not is_table(x)):
+        raise ArgumentError(
+            "a field has no elements, only a shape and a dtype",
+            location=user_location(),
+            hints=["such fields are for `compile` and `lower`"],
+        )
 
 
 def _data(leaf: Leaf) -> Any:

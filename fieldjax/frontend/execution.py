@@ -10,7 +10,7 @@ import jax
 from fieldjax.backend.keyed import Keyed
 from fieldjax.backend.program import Program
 from fieldjax.connectivity import Provider
-from fieldjax.embedded.leaves import argument_of, array_of, with_adjoints
+from fieldjax.embedded.leaves import argument_of, array_of, check_elements, with_adjoints
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend.guards import Guard
 from fieldjax.frontend.recording import Call, Recording, Recordings
@@ -78,6 +78,7 @@ class Execution:
         self, recording: Recording, plan: Plan, inputs: Sequence[Any], numpy: bool
     ) -> tuple[Callable[..., Any] | None, tuple[Any, ...]]:
         """The compiled function (None when embedded), and what it gives for these inputs."""
+        check_elements(inputs)
         if self.backend is EMBEDDED:
             arrays = NumpyArrays() if numpy else JaxArrays()
             data = with_adjoints(recording.graph.inputs, plan, inputs, [array_of(x, numpy) for x in inputs])

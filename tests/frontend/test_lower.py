@@ -136,3 +136,16 @@ def test_errors_of_a_call_are_errors_of_lower() -> None:
         summed.lower(field(), 2.0, offset_provider={})
     assert caught.value.location is not None
     assert caught.value.location.file == __file__
+
+
+@pytest.mark.parametrize("backend", ["jax", None])
+def test_abstract_fields_are_for_nothing_else(backend: Any) -> None:
+    abstract = fj.as_field({Cell: CELLS, K: LEVELS}, jax.ShapeDtypeStruct((CELLS, LEVELS), "float64"))
+    operator = summed.with_backend(backend)
+    for run in (lambda: operator(abstract, 2.0, offset_provider=MESH), lambda: 2.0 * abstract):
+        with pytest.raises(fj.FieldjaxError, match="a field has no elements, only a shape and a dtype") as caught:
+            run()
+        assert caught.value.location is not None
+        assert caught.value.location.file == __file__
+    with pytest.raises(TypeError):
+        abstract.asnumpy()
