@@ -1,4 +1,4 @@
-"""What statements assign and contain, without looking into the functions and classes that they define."""
+"""What statements assign, change and contain, without looking into the functions and classes that they define."""
 
 from __future__ import annotations
 
@@ -37,3 +37,24 @@ def assigned(statements: Sequence[ast.stmt]) -> set[str]:
         elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             found.add(node.name)
     return found
+
+
+def mutated(statements: Sequence[ast.stmt]) -> set[str]:
+    """The names of what statements change in place: `x[0] = y`, `x.y = z`, `del x[0]`, `x.append(y)`."""
+    found: set[str] = set()
+    for node in _walk(statements, ()):
+        changed: ast.AST | None = None
+        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            changed = node
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            changed = node.value.func
+        if isinstance(changed, (ast.Subscript, ast.Attribute)) and (name := _root(changed)):
+            found.add(name)
+    return found
+
+
+def _root(node: ast.AST) -> str | None:
+    """The name that a chain of attributes and subscripts begins with."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

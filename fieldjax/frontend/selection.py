@@ -20,6 +20,7 @@ import numpy as np
 from fieldjax.errors import TracingError, user_location
 from fieldjax.frontend.builtins import where
 from fieldjax.frontend.containers import flatten, is_data, unflatten
+from fieldjax.frontend.mutable import own, refilled
 from fieldjax.frontend.predicates import under
 from fieldjax.frontend.traced import TracedField
 from fieldjax.ir.arithmetic import Arithmetic
@@ -84,7 +85,10 @@ def ternary(condition: Any, then: Thunk, otherwise: Thunk) -> Any:
 
 def returned(condition: Any, then: Callable[..., Any], otherwise: Callable[..., Any], state: Sequence[Any]) -> Any:
     """What an `if` returns whose branches end the function; `state` are the names that they assign."""
-    return ternary(condition, lambda: then(*state), lambda: otherwise(*state))
+    if not selects(condition):
+        return (then if condition else otherwise)(*state)
+    mine, others = ([own(x) for x in state] for _ in range(2))
+    return ternary(condition, lambda: then(*mine), lambda: otherwise(*others))
 
 
 def assigned(
@@ -93,8 +97,13 @@ def assigned(
     """The values of the names that the branches of an `if` assign, after it."""
     if not selects(condition):
         return (then if condition else otherwise)(*state)
-    pairs = zip(*_both(condition, lambda: then(*state), lambda: otherwise(*state)), strict=True)
-    return tuple(_joined(condition, x, y) for x, y in pairs)
+    mine, others = ([own(x) for x in state] for _ in range(2))
+    after = zip(*_both(condition, lambda: then(*mine), lambda: otherwise(*others)), strict=True)
+    joined = []
+    for before, a, b, (x, y) in zip(state, mine, others, after, strict=True):
+        value = _joined(condition, x, y)
+        joined.append(refilled(before, value) if x is a and y is b else value)
+    return tuple(joined)
 
 
 def all_of(first: Thunk, *others: Thunk) -> Any:

@@ -4,7 +4,8 @@ The syntax tree is rewritten once; file and line numbers stay the user's. Each c
 time by `frontend.selection`: a plain bool runs as Python would, a condition that differs from point to point
 records both branches.
 
-An `if` becomes two local functions, whose parameters are the names that its branches assign. An `if` with a
+An `if` becomes two local functions, whose parameters are the names that its branches assign or whose containers
+they change. An `if` with a
 `return` takes the statements after it into the branches that don't return. Inside loops, `break`, `continue`
 and `return` stay Python's: their conditions must be plain.
 """
@@ -21,7 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fieldjax.frontend import selection
-from fieldjax.frontend.names import assigned, contains
+from fieldjax.frontend.names import assigned, contains, mutated
 
 RUNTIME = "__fieldjax_selection__"
 BRANCH = "__fieldjax_branch_"
@@ -46,7 +47,8 @@ def _rewrite(function: types.FunctionType) -> Callable[..., Any]:
     if definition is None or not _has_conditions(definition) or contains(definition.body, _LEFT_ALONE):
         return function
     definition.decorator_list = []
-    definition.body = _Block().statements(definition.body, is_function=True)
+    local = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
+    definition.body = _Block(local).statements(definition.body, is_function=True)
     free = [n for n in function.__code__.co_freevars if n != RUNTIME]
     factory = _define("__factory__", _parameters([*free, RUNTIME]), [definition], [])
     factory.lineno, factory.col_offset = 1, 0
@@ -114,8 +116,8 @@ def _parameters(names: Sequence[str]) -> ast.arguments:
 class _Block:
     """Rewrites statements, and the expressions in them."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, local: set[str]) -> None:
+        self._local, self._count = local, 0
 
     def statements(self, body: Sequence[ast.stmt], is_function: bool, in_loop: bool = False) -> list[ast.stmt]:
         """The statements of a block. Where `is_function`, its end is the end of a function."""
@@ -161,7 +163,8 @@ class _Block:
         """An `if` as two functions and a call that chooses between them."""
         test = _Expressions().visit(statement.test)
         returns = contains([statement], ast.Return)
-        names = sorted(assigned([*statement.body, *statement.orelse, *rest]))
+        inside = [*statement.body, *statement.orelse, *rest]
+        names = sorted(assigned(inside) | (mutated(inside) & self._local))
         branches = []
         for body in (statement.body, statement.orelse):
             whole = [*body, *(_copied(rest) if returns and not _always_returns(body) else ())]
