@@ -16,6 +16,7 @@ from fieldjax.errors import ConnectivityError, Location
 from fieldjax.ir.arithmetic import Arithmetic
 from fieldjax.ir.graph import Value
 from fieldjax.ir.operation import record
+from fieldjax.ir.slot_masks import at_substitutes
 
 
 def literal(x: Any) -> Value:
@@ -43,8 +44,14 @@ def pointwise(function: str, *operands: Any, location: Location | None = None) -
 
 
 def adopt_masks(values: tuple[Value, ...], location: Location | None = None) -> tuple[Value, ...]:
-    """Every value under the masks that any of them carries along a dimension which it has."""
+    """Every value under the masks that any of them carries along a dimension which it has.
+
+    `sparse[E2CDim(1)]` beside `f(E2C[1])` is read at that slot's substitutes too.
+    """
     tables: dict[Dimension, Value] = {}
+    at_slots = dict.fromkeys(m for v in values for m in v.masks if m.slot is not None and not m.moved)
+    for mask in at_slots:
+        values = tuple(v if mask in v.masks else at_substitutes(v, mask) for v in values)
     for value in values:
         for mask in value.masks:
             if mask.slot is None and mask.local is not None and not mask.moved:
