@@ -32,7 +32,6 @@ from fieldjax.ir.operations.indexed import IndexedShift
 from fieldjax.ir.operations.layout import Broadcast
 from fieldjax.ir.operations.layout import Shift as ShiftOperation
 from fieldjax.ir.operations.pointwise import Cast, Pointwise
-from fieldjax.ir.operations.reduction import Reduce
 from fieldjax.ir.operations.slots import AtSlot, Substitute
 from fieldjax.ir.types import TableType
 
@@ -103,12 +102,12 @@ def concat_where(condition: Domain | DomainUnion, inside: Any, outside: Any) -> 
     return outside
 
 
-def reduce(kind: str, field: Field, axis: Any) -> Field:
-    """A reduction over the neighbours along `axis`; the table is the field's mask, or the mesh in force."""
+def over_neighbours(field: Field, axis: Any) -> Field:
+    """The field with a mask along `axis`: its own, or that of the table in force."""
     if any(m.slot is None and axis in m.connectivity.domain.dims for m in field.masks):
-        return apply(Reduce(kind, axis), field)
+        return field
     _, found = as_provider().find_local(axis)
-    return apply(Reduce(kind, axis), apply(Substitute(axis), field, found))
+    return apply(Substitute(axis), field, found)
 
 
 def apply(operation: Operation, *operands: Any) -> Field:

@@ -208,12 +208,36 @@ def min_over(x: Any, axis: Dimension) -> Any:
     return _reduce("min", x, axis)
 
 
+def neighbor_product(x: Any, axis: Dimension) -> Any:
+    """The product over the neighbours along `axis`; one where there are none.
+
+    Its derivatives hold where factors are zero. Raises DimensionError as `neighbor_sum` does.
+    """
+    return _reduce("product", x, axis)
+
+
+def neighbor_mean(x: Any, axis: Dimension) -> Any:
+    """The mean over the neighbours along `axis`; zero where there are none.
+
+    Raises DimensionError as `neighbor_sum` does.
+    """
+    x = _over_neighbours(x, axis)
+    count = _reduce("sum", pointwise("first", 1, x), axis)
+    return _reduce("sum", x, axis) / maximum(count, 1)
+
+
 def _reduce(kind: str, x: Any, axis: Dimension) -> Any:
+    x = _over_neighbours(x, axis)
+    return eager.apply(Reduce(kind, axis), x) if isinstance(x, Field) else x._record(Reduce(kind, axis))
+
+
+def _over_neighbours(x: Any, axis: Dimension) -> Any:
+    """The field with the mask of the table whose neighbours `axis` counts: its own, or the provider's."""
     if isinstance(x, Field):
-        return eager.reduce(kind, x, axis)
+        return eager.over_neighbours(x, axis)
     if not isinstance(x, TracedField):
         raise ArgumentError(f"a reduction takes a field, not {x!r}", location=user_location())
     if axis.kind is DimensionKind.LOCAL and axis in x.dims and x.value.mask_over(axis) is None:
         table = traced.located(lambda: x.scope.table_over(axis))
-        x = x._record(Substitute(axis), table)
-    return x._record(Reduce(kind, axis))
+        return x._record(Substitute(axis), table)
+    return x

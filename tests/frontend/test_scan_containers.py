@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 import fieldjax as fj
-from tests.frontend.scans import K, columns, field
 from tests.frontend.scans import Cell as Cells
+from tests.frontend.scans import K, columns, field
 from tests.frontend.test_scan_branches import assert_decides
 
 

@@ -303,7 +303,7 @@ class ShiftBy(Form):
         return naive.shift(operands[0], dim, offset, dim)
 
 
-REDUCTIONS = {"sum": fj.neighbor_sum, "max": fj.max_over, "min": fj.min_over}
+REDUCTIONS = {"sum": fj.neighbor_sum, "product": fj.neighbor_product, "max": fj.max_over, "min": fj.min_over}
 
 
 class ReduceOver(Form):

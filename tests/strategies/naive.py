@@ -228,10 +228,11 @@ def broadcast(field: Naive, dims: Sequence[Dimension]) -> Naive:
 
 IDENTITY = {
     "sum": lambda dtype: dtype.type(0),
+    "product": lambda dtype: dtype.type(1),
     "max": lambda dtype: dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min),
     "min": lambda dtype: dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max),
 }
-COMBINE = {"sum": lambda a, b: a + b, "max": np.maximum, "min": np.minimum}
+COMBINE = {"sum": lambda a, b: a + b, "product": lambda a, b: a * b, "max": np.maximum, "min": np.minimum}
 
 
 def reduce(kind: str, field: Naive, axis: Dimension, table: NaiveTable | None) -> Naive:
@@ -260,6 +261,27 @@ def reduce(kind: str, field: Naive, axis: Dimension, table: NaiveTable | None) -
         return Element(total, reads, rest)
 
     return Naive(spans, field.like, element, field.masked)
+
+
+def others_product(axis: Dimension, x: Naive, *tangents: Naive) -> Naive:
+    """At each neighbour: the sum over distinct other ones for the tangents, times the factors that remain."""
+    slots = range(int(x.spans[axis][0]), int(x.spans[axis][1]))
+
+    def element(position: Position) -> Element:
+        found = [[f.at({**position, axis: j}) for j in slots] for f in (x, *tangents)]
+        others = [n for n, j in enumerate(slots) if j != position[axis] and axis not in found[0][n].skipped]
+        total, reads = x.dtype.type(0), NOTHING
+        for chosen in itertools.permutations(others, len(tangents)):
+            term = x.dtype.type(1)
+            for n in others:
+                term = term * found[1 + chosen.index(n) if n in chosen else 0][n].value
+            total = total + term
+        for n in others:
+            reads = reads.union(*(f[n].reads for f in found))
+        here = x.at(position)
+        return Element(None if axis in here.skipped else total, reads, here.skipped)
+
+    return Naive(x.spans, x.like, element, x.masked)
 
 
 def at_slot(field: Naive, local: Dimension, slot: int) -> Naive:

@@ -27,6 +27,7 @@ from fieldjax.ir.operations.layout import Broadcast, Extend, Shift, Union
 from fieldjax.ir.operations.literal import Literal, Parameter
 from fieldjax.ir.operations.overlay import Overlay
 from fieldjax.ir.operations.pointwise import Cast, Pointwise
+from fieldjax.ir.operations.product import OthersProduct
 from fieldjax.ir.operations.reduction import Reduce, Total
 from fieldjax.ir.operations.slots import AtSlot, InSlot, Substitute, UsedOnly
 from fieldjax.ir.types import FieldType, TableType
@@ -412,11 +413,28 @@ def _sparse(draw: Any) -> tuple[Table, Domain]:
 @cases_of(Reduce)
 def _reduce(draw: Any) -> OperationCase:
     table, domain = _sparse(draw)
-    kind, axis = draw(st.sampled_from(["sum", "max", "min"])), table.naive.local
+    kind, axis = draw(st.sampled_from(["sum", "product", "max", "min"])), table.naive.local
     masked = draw(st.booleans())
     x = given(draw, domain, (*FLOATS, "int32"), masked_by=(1,) if masked else ())
     leaves = (x, table) if masked else (x,)
     return OperationCase(Reduce(kind, axis), leaves, lambda f, *_: naive.reduce(kind, f, axis, None), read=1)
+
+
+@cases_of(OthersProduct)
+def _others_product(draw: Any) -> OperationCase:
+    """Factors of which some are zero, and up to two tangents."""
+    table, domain = _sparse(draw)
+    axis, count = table.naive.local, draw(st.integers(0, 2))
+    masked = draw(st.booleans())
+    masked_by = (1 + count,) if masked else ()
+    x, *tangents = [given(draw, domain, ("float64",), masked_by) for _ in range(1 + count)]
+    x.array[draw(st.integers(0, 1)) :: 3] = 0
+    leaves = (x, *tangents, table) if masked else (x, *tangents)
+
+    def meaning(*inputs: Any) -> Naive:
+        return naive.others_product(axis, *inputs[: 1 + count])
+
+    return OperationCase(OthersProduct(axis), leaves, meaning, read=1 + count)
 
 
 @cases_of(Substitute)

@@ -18,13 +18,16 @@ from fieldjax.ir.types import FieldType, Type
 MOST_SLOTS = 32
 """Reductions over more positions than this use the local axis instead of one accumulation per slot."""
 
+_COMBINED = {"sum": 0, "product": 1}
+"""The reductions that accumulate, with what they start from."""
+
 
 @dataclass(frozen=True)
 class Reduce(Operation):
-    """Sum, max or min over the neighbours along `axis`; a row without neighbours gives the identity.
+    """Sum, product, max or min over the neighbours along `axis`; a row without neighbours gives the identity.
 
-    For a sum the derivative is the sum of the derivatives; for max and min the neighbours that attain the
-    extremum share it evenly.
+    For a sum the derivative is the sum of the derivatives; for a product each is multiplied by the other
+    factors; for max and min the neighbours that attain the extremum share it evenly.
     """
 
     kind: str
@@ -71,8 +74,8 @@ class Reduce(Operation):
             here = {**slots, self.axis: Slot(position, positions)}
             parts.append(at.aligned(0, domain, here))
             masks.append(None if mask is None else at.valid(mask, domain, here))
-        if self.kind == "sum":
-            return _masked_sum(at, parts, masks)
+        if self.kind in _COMBINED:
+            return self._combined(at, parts, masks)
         known = [m for m in masks if m is not None]
         return at.arrays.extremum(parts, known or None, largest=self.kind == "max")
 
@@ -80,17 +83,27 @@ class Reduce(Operation):
         from fieldjax.dtypes import maximum_of, minimum_of
 
         dtype = at.node.inputs[0].field_type.dtype
-        value = 0 if self.kind == "sum" else minimum_of(dtype) if self.kind == "max" else maximum_of(dtype)
+        value = _COMBINED.get(self.kind, minimum_of(dtype) if self.kind == "max" else maximum_of(dtype))
         return at.xp.full(domain.shape, value, dtype)
+
+    def _combined(self, at: At, parts: Sequence[Any], masks: Sequence[Any]) -> Any:
+        """The sum or product of the unmasked parts."""
+        total, identity = None, at.xp.full((), _COMBINED[self.kind], parts[0].dtype)
+        for part, valid in zip(parts, masks, strict=True):
+            kept = part if valid is None else at.xp.where(valid, part, identity)
+            total = kept if total is None else total + kept if self.kind == "sum" else total * kept
+        return at.arrays.cast(total, parts[0].dtype)
 
     def _along_axis(self, at: At, domain: Domain, slots: Slots, mask: Any) -> Any:
         whole = domain & at.planned(0).restrict((self.axis,))
         array = at.xp.broadcast_to(at.operand(0, whole, slots), whole.shape)
         valid = None if mask is None else at.valid(mask, whole, slots)
         axis = whole.dims.index(self.axis)
-        if self.kind == "sum":
-            kept = array if valid is None else at.xp.where(valid, array, at.xp.zeros((), array.dtype))
-            return kept.sum(axis=axis, dtype=array.dtype)
+        if self.kind in _COMBINED:
+            kept = (
+                array if valid is None else at.xp.where(valid, array, at.xp.full((), _COMBINED[self.kind], array.dtype))
+            )
+            return getattr(kept, "sum" if self.kind == "sum" else "prod")(axis=axis, dtype=array.dtype)
         valid = None if valid is None else at.xp.broadcast_to(valid, whole.shape)
         parts = [at.xp.take(array, p, axis=axis) for p in range(array.shape[axis])]
         masks = None if valid is None else [at.xp.take(valid, p, axis=axis) for p in range(array.shape[axis])]
@@ -102,6 +115,9 @@ class Reduce(Operation):
             return (None,)
         if self.kind == "sum":
             return record(self, tangent, location=node.location)
+        if self.kind == "product":
+            t, others = self._beside_others(node, tangent)
+            return record(Reduce("sum", self.axis), (others * t).value, location=node.location)
         t, ties, count = self._shares(node, tangent)
         (total,) = record(Reduce("sum", self.axis), (ties * t).value, location=node.location)
         return ((Expression(total, node.location) / count).value,)
@@ -113,8 +129,18 @@ class Reduce(Operation):
             return (None,)
         if self.kind == "sum":
             return (match(cotangent, operand),)
+        if self.kind == "product":
+            t, others = self._beside_others(node, cotangent)
+            return ((others * t).value,)
         t, ties, count = self._shares(node, cotangent)
         return ((t / count * ties).value,)
+
+    def _beside_others(self, node: Node, seed: Value) -> list[Expression]:
+        """The seed, and at each neighbour the product of the other factors."""
+        from fieldjax.ir.operations.product import OthersProduct
+
+        (others,) = record(OthersProduct(self.axis), node.inputs[0], location=node.location)
+        return expressions((seed, others), node.location)
 
     def _shares(self, node: Node, seed: Value) -> tuple[Expression, Expression, Expression]:
         """The seed, 1 where a neighbour attains the extremum (else 0), and how many do (at least 1)."""
@@ -128,14 +154,6 @@ class Reduce(Operation):
 
     def __str__(self) -> str:
         return f"{self.kind}_over[{self.axis.value}]"
-
-
-def _masked_sum(at: At, parts: Sequence[Any], masks: Sequence[Any]) -> Any:
-    total = None
-    for part, valid in zip(parts, masks, strict=True):
-        kept = part if valid is None else at.xp.where(valid, part, at.xp.zeros((), part.dtype))
-        total = kept if total is None else total + kept
-    return at.arrays.cast(total, parts[0].dtype)
 
 
 @dataclass(frozen=True)
