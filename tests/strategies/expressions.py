@@ -303,7 +303,13 @@ class ShiftBy(Form):
         return naive.shift(operands[0], dim, offset, dim)
 
 
-REDUCTIONS = {"sum": fj.neighbor_sum, "product": fj.neighbor_product, "max": fj.max_over, "min": fj.min_over}
+REDUCTIONS = {
+    "sum": fj.neighbor_sum,
+    "mean": fj.neighbor_mean,
+    "product": fj.neighbor_product,
+    "max": fj.max_over,
+    "min": fj.min_over,
+}
 
 
 class ReduceOver(Form):
@@ -314,6 +320,8 @@ class ReduceOver(Form):
         if not x.local or x.dtype == bool:
             return None
         axis, kind = draw(st.sampled_from(x.local)), draw(st.sampled_from(sorted(REDUCTIONS)))
+        if kind == "mean" and x.dtype.kind != "f":
+            return None
         return self.of(x, dims={*x.dims} - {axis} | self._rows(axis, x), like=x.like, detail=(kind, axis))
 
     def _rows(self, axis: Dimension, x: Expression) -> set[Dimension]:

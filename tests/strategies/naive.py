@@ -228,11 +228,18 @@ def broadcast(field: Naive, dims: Sequence[Dimension]) -> Naive:
 
 IDENTITY = {
     "sum": lambda dtype: dtype.type(0),
+    "mean": lambda dtype: dtype.type(0),
     "product": lambda dtype: dtype.type(1),
     "max": lambda dtype: dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min),
     "min": lambda dtype: dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max),
 }
-COMBINE = {"sum": lambda a, b: a + b, "product": lambda a, b: a * b, "max": np.maximum, "min": np.minimum}
+COMBINE = {
+    "sum": lambda a, b: a + b,
+    "mean": lambda a, b: a + b,
+    "product": lambda a, b: a * b,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 
 def reduce(kind: str, field: Naive, axis: Dimension, table: NaiveTable | None) -> Naive:
@@ -246,7 +253,7 @@ def reduce(kind: str, field: Naive, axis: Dimension, table: NaiveTable | None) -
         start, stop = meet((start, stop), table.spans[axis])
 
     def element(position: Position) -> Element:
-        total, reads, rest = IDENTITY[kind](field.dtype), NOTHING, NOTHING
+        total, reads, rest, count = IDENTITY[kind](field.dtype), NOTHING, NOTHING, 0
         for slot in range(int(start), int(stop)):
             at = {**position, axis: slot}
             value, read, skipped = field.at(at)
@@ -255,9 +262,11 @@ def reduce(kind: str, field: Naive, axis: Dimension, table: NaiveTable | None) -
             if axis not in field.masked and table is not None and table.entry(at) is None:
                 total = None if value is None else total  # what is unspecified for another reason stays so
                 continue
-            reads, rest = reads | read, rest | (skipped - {axis})
+            reads, rest, count = reads | read, rest | (skipped - {axis}), count + 1
             with np.errstate(all="ignore"):
                 total = None if value is None or total is None else COMBINE[kind](total, value)
+        if kind == "mean" and total is not None:
+            total = total / field.dtype.type(max(count, 1))
         return Element(total, reads, rest)
 
     return Naive(spans, field.like, element, field.masked)
