@@ -1,4 +1,4 @@
-"""Lists, dicts and dataclasses that a branch changes in place, while both branches are recorded.
+"""Lists, dicts, sets and dataclasses that a branch changes in place, while both branches are recorded.
 
 Each branch works on copies of its own. What the condition selects of them is put into the original, which may
 be known under other names too.
@@ -19,6 +19,8 @@ def own(x: Any) -> Any:
         return [own(v) for v in x]
     if type(x) is dict:
         return {k: own(v) for k, v in x.items()}
+    if type(x) is set:
+        return set(x)
     if _is_mutable_dataclass(x):
         made = copy.copy(x)
         made.__dict__.update({k: own(v) for k, v in vars(x).items()})

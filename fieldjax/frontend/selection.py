@@ -83,20 +83,36 @@ def ternary(condition: Any, then: Thunk, otherwise: Thunk) -> Any:
     return _merged(condition, chosen, other, "the two sides of the condition")
 
 
-def returned(condition: Any, then: Callable[..., Any], otherwise: Callable[..., Any], state: Sequence[Any]) -> Any:
-    """What an `if` returns whose branches end the function; `state` are the names that they assign."""
+def returned(
+    condition: Any,
+    then: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    state: Sequence[Any],
+    outer: Sequence[Any],
+) -> Any:
+    """What an `if` returns whose branches end the function.
+
+    `state` are the names that the branches assign or change, `outer` what they change of the function's
+    surroundings.
+    """
     if not selects(condition):
         return (then if condition else otherwise)(*state)
+    _check_unchanged(outer)
     mine, others = ([own(x) for x in state] for _ in range(2))
     return ternary(condition, lambda: then(*mine), lambda: otherwise(*others))
 
 
 def assigned(
-    condition: Any, then: Callable[..., Any], otherwise: Callable[..., Any], state: Sequence[Any]
+    condition: Any,
+    then: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    state: Sequence[Any],
+    outer: Sequence[Any],
 ) -> tuple[Any, ...]:
-    """The values of the names that the branches of an `if` assign, after it."""
+    """The values of the names that the branches of an `if` assign or change, after it; `outer` as in `returned`."""
     if not selects(condition):
         return (then if condition else otherwise)(*state)
+    _check_unchanged(outer)
     mine, others = ([own(x) for x in state] for _ in range(2))
     after = zip(*_both(condition, lambda: then(*mine), lambda: otherwise(*others)), strict=True)
     joined = []
@@ -104,6 +120,18 @@ def assigned(
         value = _joined(condition, x, y)
         joined.append(refilled(before, value) if x is a and y is b else value)
     return tuple(joined)
+
+
+def _check_unchanged(outer: Sequence[Any]) -> None:
+    """Raises TracingError where a container from outside of the function would be changed by both branches."""
+    if (changed := next((x for x in outer if own(x) is not x), None)) is not None:
+        raise TracingError(
+            f"a branch changes a {type(changed).__name__} from outside of the function, and the condition differs "
+            "from point to point",
+            location=user_location(),
+            notes=["both branches are recorded, and each may change only what belongs to the function"],
+            hints=["pass it to the function, or return what it shall hold"],
+        )
 
 
 def all_of(first: Thunk, *others: Thunk) -> Any:

@@ -164,7 +164,8 @@ class _Block:
         test = _Expressions().visit(statement.test)
         returns = contains([statement], ast.Return)
         inside = [*statement.body, *statement.orelse, *rest]
-        names = sorted(assigned(inside) | (mutated(inside) & self._local))
+        changed = mutated(inside)
+        names, outer = sorted(assigned(inside) | (changed & self._local)), sorted(changed - self._local)
         branches = []
         for body in (statement.body, statement.orelse):
             whole = [*body, *(_copied(rest) if returns and not _always_returns(body) else ())]
@@ -173,7 +174,10 @@ class _Block:
                 inner.append(ast.Return(_tuple(names, ast.Load())))
             branches.append(self._function(names, inner or [ast.Pass()], statement))
         call = _call("returned" if returns else "assigned", test, *(ast.Name(b.name, ast.Load()) for b in branches))
-        call.args.append(_list([_call("peek", ast.Constant(n), _thunk(ast.Name(n, ast.Load()))) for n in names]))
+        call.args += [
+            _list([_call("peek", ast.Constant(n), _thunk(ast.Name(n, ast.Load()))) for n in group])
+            for group in (names, outer)
+        ]
         result: ast.stmt = ast.Return(call)
         if not returns:
             result = ast.Assign([_tuple(names, ast.Store())], call) if names else ast.Expr(call)

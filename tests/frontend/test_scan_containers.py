@@ -108,3 +108,28 @@ def test_branches_that_leave_different_lengths_are_an_error():
 
     with pytest.raises(fj.FieldjaxError, match="containers must match as a whole"):
         fj.scan_operator(uneven, axis=K, init=0.0)(field(columns(), Cells, K))
+
+
+def test_containers_from_outside_are_not_changed_by_branches():
+    seen = []
+
+    def noted(carry, x):
+        if x > 1:
+            seen.append(1)
+        return carry + x
+
+    with pytest.raises(fj.FieldjaxError, match="changes a list from outside"):
+        fj.scan_operator(noted, axis=K, init=0.0)(field(columns(), Cells, K))
+    assert not seen
+
+
+def test_a_plain_condition_may_change_them():
+    seen = []
+
+    def noted(carry, x, flag=True):
+        if flag:
+            seen.append(1)
+        return carry + x
+
+    fj.scan_operator(noted, axis=K, init=0.0)(field(columns(), Cells, K))
+    assert seen
