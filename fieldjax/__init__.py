@@ -163,10 +163,11 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Names that only programs written for gt4py.next ask for."""
+    import sys
     from importlib import import_module
 
     if not name.startswith("__"):
         compat = import_module("fieldjax.gt4py_compat")
         if hasattr(compat, name):
             return getattr(compat, name)
-    raise AttributeError(f"module 'fieldjax' has no attribute {name!r}")
+    raise AttributeError(f"module 'fieldjax' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

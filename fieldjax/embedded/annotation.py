@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fieldjax.domain import Dimension, show_dims
+from fieldjax.domain import Dimension
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Dims:
         return cls(tuple(dims) if isinstance(dims, (tuple, list)) else (dims,))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FieldAnnotation:
     """What `Field[dims, dtype]` is. A type variable in it is filled in by subscription: `CellField[float]`.
 
@@ -40,8 +40,8 @@ class FieldAnnotation:
         """Always raises TypeError: annotations make no fields."""
         raise TypeError("Field[...] is for annotations; make fields with as_field")
 
-    def __str__(self) -> str:
-        dims = "..." if self.dims is None else show_dims(self.dims)
+    def __repr__(self) -> str:
+        dims = "..." if self.dims is None else f"[{', '.join(d.value for d in self.dims)}]"
         return f"Field[{dims}, {getattr(self.dtype, '__name__', self.dtype)}]"
 
 

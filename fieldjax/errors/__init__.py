@@ -6,7 +6,7 @@ Code raises them tersely; the public function that the user called adds what onl
 from __future__ import annotations
 
 from fieldjax.errors.base import FieldjaxError, FieldjaxWarning
-from fieldjax.errors.location import Label, Location, error_location, user_location
+from fieldjax.errors.location import Label, Location, error_location, raised_in_user_code, user_location
 from fieldjax.errors.rendering import render
 from fieldjax.errors.warning import warn
 
@@ -27,8 +27,10 @@ __all__ = [
     "OffsetProviderError",
     "OwnershipError",
     "TracingError",
+    "UnknownNameError",
     "UnsupportedError",
     "error_location",
+    "raised_in_user_code",
     "render",
     "user_location",
     "warn",
@@ -248,6 +250,31 @@ class ArgumentError(FieldjaxError, TypeError):
     ...     return 2.0 * f
     >>> double(f, offset_provider={}).asnumpy().tolist()
     [2.0, 4.0]
+    """
+
+
+class UnknownNameError(FieldjaxError, NameError):
+    """An operator uses a name that nothing has.
+
+    Wrong:
+
+    >>> import fieldjax as fj
+    >>> f = fj.as_field({fj.Dimension("Cell"): 2}, [0.0, 0.0])
+    >>> @fj.field_operator
+    ... def wave(f):
+    ...     return fj.cosine(f)
+    >>> wave(f)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    fieldjax.errors.UnknownNameError: fieldjax has no cosine...
+
+    Fixed:
+
+    >>> @fj.field_operator
+    ... def wave(f):
+    ...     return fj.cos(f)
+    >>> wave(f).asnumpy().tolist()
+    [1.0, 1.0]
     """
 
 

@@ -46,6 +46,7 @@ class Label:
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Decorators and dispatchers of the standard library that stand between our own frames.
 _PASSED_THROUGH = frozenset({functools.__file__, contextlib.__file__})
+_WRITTEN_BY_DATACLASSES = "__create_fn"
 _internal_files: dict[str, bool] = {}
 
 
@@ -56,19 +57,29 @@ def user_location(skip_internal: bool = True) -> Location | None:
     source is read before the location is rendered.
     """
     frame: FrameType | None = sys._getframe(1)
-    while skip_internal and frame is not None and _is_internal(frame.f_code.co_filename):
+    while skip_internal and frame is not None and _is_internal(frame.f_code):
         frame = frame.f_back
     return None if frame is None else _location_of(frame)
 
 
-def error_location(error: BaseException) -> Location | None:
-    """Where the user's code stood when another library raised `error`."""
+def raised_in_user_code(error: BaseException) -> bool:
+    """Whether a line of the user's own raised `error`, not what it called."""
     frames = [f for f, _ in traceback.walk_tb(error.__traceback__)]
-    mine = [f for f in frames if not _is_internal(f.f_code.co_filename)]
+    return bool(frames) and not _is_internal(frames[-1].f_code)
+
+
+def error_location(error: BaseException) -> Location | None:
+    """Where the user's code stood when `error` was raised by something that it called."""
+    frames = [f for f, _ in traceback.walk_tb(error.__traceback__)]
+    mine = [f for f in frames if not _is_internal(f.f_code)]
     return _location_of(mine[-1]) if mine else None
 
 
-def _is_internal(file: str) -> bool:
+def _is_internal(code: CodeType) -> bool:
+    return _is_internal_file(code.co_filename) or code.co_qualname.startswith(_WRITTEN_BY_DATACLASSES)
+
+
+def _is_internal_file(file: str) -> bool:
     known = _internal_files.get(file)
     if known is None:
         known = _internal_files[file] = file in _PASSED_THROUGH or file.startswith(_internal_prefixes())

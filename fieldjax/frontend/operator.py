@@ -8,7 +8,6 @@ from typing import Any, overload
 from fieldjax.connectivity import Provider, as_provider
 from fieldjax.embedded.leaves import adjoint_shapes, on_numpy, place_of
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
-from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.cells import assign
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.dispatch import Routes
@@ -19,7 +18,7 @@ from fieldjax.frontend.outputs import fill, new_fields, wanted_domains
 from fieldjax.frontend.recording import read_call, record_call
 from fieldjax.frontend.scope import is_recording
 from fieldjax.frontend.traced import TracedField
-from fieldjax.frontend.user_code import run
+from fieldjax.frontend.user_code import called
 from fieldjax.ir.inference import infer
 
 
@@ -77,8 +76,7 @@ class FieldOperator(EntryPoint):
             raise (error if where is None else error.with_location(where)) from error.__cause__
 
     def _inline(self, args: Any, kwargs: Any, out: Any, domain: Any) -> Any:
-        check_arguments(self.function, args, kwargs)
-        results = run(self.function, *args, **kwargs)
+        results = called(self.function, args, kwargs)
         if out is None and domain is None:
             return results
         if out is None:

@@ -15,13 +15,12 @@ from fieldjax.dtypes import x64_enabled
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import LeafType, is_scalar, leaf_type, parameters, table_type
 from fieldjax.errors import ArgumentError, user_location
-from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.guards import Guard, Guards
 from fieldjax.frontend.parameters import StaticScalar
 from fieldjax.frontend.scope import Scope
 from fieldjax.frontend.traced import TracedField, TracedTable, value_of
-from fieldjax.frontend.user_code import run
+from fieldjax.frontend.user_code import called
 from fieldjax.ir.graph import Graph, Value
 from fieldjax.ir.simplify import simplify
 from fieldjax.ir.types import TableType
@@ -129,8 +128,7 @@ def record_call(
     """Runs the function on recorded values; the recording, and the guards that it passed."""
     draft = Draft(call, provider)
     args, kwargs = call.rebuild([_argument(v, draft.scope) for v in draft.values])
-    check_arguments(function, args, kwargs)
-    outputs, tree = flatten_results(run(function, *args, **kwargs))
+    outputs, tree = flatten_results(called(function, args, kwargs))
     return draft.finish(outputs, tree)
 
 

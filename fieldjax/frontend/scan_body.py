@@ -12,11 +12,10 @@ from fieldjax.dtypes import result_type
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import parameter
 from fieldjax.errors import ArgumentError, DtypeError, Location, TracingError, user_location
-from fieldjax.frontend.annotations import check_arguments
 from fieldjax.frontend.containers import flatten, is_data, unflatten
 from fieldjax.frontend.scope import Scope
 from fieldjax.frontend.traced import TracedField, TracedTable, value_of
-from fieldjax.frontend.user_code import run
+from fieldjax.frontend.user_code import called
 from fieldjax.ir.graph import Graph, Value
 from fieldjax.ir.operation import Operation, record
 from fieldjax.ir.operations.literal import Literal
@@ -132,8 +131,7 @@ class Definition:
         carry = unflatten(self.tree, [TracedField(v, scope) for v in carries])
         leaves, tree = flatten((args, kwargs))
         args, kwargs = unflatten(tree, [_at_level(x, scope) for x in leaves])
-        check_arguments(self.function, (carry, *args), kwargs)
-        result = run(self.function, carry, *args, **kwargs)
+        result = called(self.function, (carry, *args), kwargs)
         flat, tree = flatten(result)
         if tree != self.tree or not all(is_data(x) and not isinstance(x, TracedTable) for x in flat):
             self._wrong_structure(result)
