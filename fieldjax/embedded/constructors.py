@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from fieldjax.domain import Dimension, Domain, NamedRange, UnitRange
+from fieldjax.domain import Dimension, Domain, NamedRange, UnitRange, show_dims
 from fieldjax.domain import domain as as_domain
 from fieldjax.dtypes import as_dtype, require_x64
 from fieldjax.embedded.field import Field
-from fieldjax.errors import DomainError, user_location
+from fieldjax.errors import DimensionError, DomainError, user_location
 
 
 def as_field(
@@ -23,17 +23,18 @@ def as_field(
     *,
     origin: Mapping[Dimension, int] | None = None,
     allocator: Any = None,
+    device: Any = None,
     aligned_index: Any = None,
 ) -> Field:
     """A field of `data` on `domain`.
 
     `domain` is anything that `fieldjax.domain` takes, or the bare dimensions: then each starts at zero, or
     at `-origin[dim]`. Data of NumPy (lists too) is copied and stays NumPy's; arrays and tracers of JAX stay
-    JAX's. `allocator`, a `jax.Device`, a sharding, or `jax.numpy`, makes it a JAX array. A `jax.ShapeDtypeStruct`
-    makes a field without elements, for `compile` and `lower`.
+    JAX's. `allocator` or `device`, a `jax.Device`, a sharding, or `jax.numpy`, makes it a JAX array. A
+    `jax.ShapeDtypeStruct` makes a field without elements, for `compile` and `lower`.
 
     Raises DomainError where the shapes differ, DtypeError for a 64-bit dtype while x64 is off, and
-    DimensionError where the dimensions aren't in canonical order.
+    DimensionError where the dimensions aren't in canonical order, or `origin` names another.
 
     >>> import fieldjax as fj
     >>> Cell = fj.Dimension("Cell")
@@ -51,7 +52,7 @@ def as_field(
         wanted = as_dtype(dtype)
         require_x64(wanted, "a field")
         array = array.astype(wanted)
-    return Field(_placed(array, allocator), _domain_for(domain, tuple(array.shape), origin))
+    return Field(_placed(array, allocator, device), _domain_for(domain, tuple(array.shape), origin))
 
 
 def _default(array: np.ndarray, data: Any) -> np.dtype:
@@ -62,15 +63,15 @@ def _default(array: np.ndarray, data: Any) -> np.dtype:
     return as_dtype(kinds[array.dtype.kind]) if array.dtype.kind in kinds else array.dtype
 
 
-def _placed(array: Any, allocator: Any) -> Any:
+def _placed(array: Any, *places: Any) -> Any:
+    """The array where it was asked for. Allocators and devices of gt4py.next say nothing here."""
     import jax.numpy as jnp
 
-    if allocator is None or allocator is np:
-        return array
-    if allocator is jnp:
-        return jnp.asarray(array)
-    if isinstance(allocator, (jax.Device, jax.sharding.Sharding)):
-        return jax.device_put(array, allocator)
+    for place in places:
+        if place is jnp:
+            array = jnp.asarray(array)
+        elif isinstance(place, (jax.Device, jax.sharding.Sharding)):
+            array = jax.device_put(array, place)
     return array
 
 
@@ -84,6 +85,10 @@ def _domain_for(domain: Any, shape: tuple[int, ...], origin: Mapping[Dimension, 
         raise DomainError(
             f"{len(dims)} dimensions don't name the axes of an array of shape {shape}", location=user_location()
         )
+    if stray := [d.value for d in origin or {} if d not in dims]:
+        raise DimensionError(
+            f"`origin` names {', '.join(stray)}, the field has {show_dims(dims)}", location=user_location()
+        )
     starts = {d: -int((origin or {}).get(d, 0)) for d in dims}
     return Domain(*(NamedRange(d, UnitRange(starts[d], starts[d] + n)) for d, n in zip(dims, shape, strict=True)))
 
@@ -96,8 +101,19 @@ def _bare_dims(domain: Any) -> tuple[Dimension, ...] | None:
     return None
 
 
-def full(domain: Any, fill_value: Any, dtype: Any = None, *, allocator: Any = None, **_: Any) -> Field:
-    """A field that holds `fill_value` everywhere; the dtype is the value's unless given."""
+def full(
+    domain: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    *,
+    allocator: Any = None,
+    device: Any = None,
+    aligned_index: Any = None,
+) -> Field:
+    """A field that holds `fill_value` everywhere; the dtype is the value's unless given.
+
+    `allocator` and `device` as in `as_field`; `aligned_index`, for programs written for gt4py.next, has no effect.
+    """
     where = as_domain(domain)
     _require_finite(where)
     dtype = (
@@ -106,7 +122,7 @@ def full(domain: Any, fill_value: Any, dtype: Any = None, *, allocator: Any = No
         else as_dtype(dtype)
     )
     require_x64(dtype, "a field")
-    return Field(_placed(np.full(where.shape, fill_value, dtype), allocator), where)
+    return Field(_placed(np.full(where.shape, fill_value, dtype), allocator, device), where)
 
 
 def _require_finite(domain: Domain) -> None:
@@ -114,19 +130,19 @@ def _require_finite(domain: Domain) -> None:
         raise DomainError(f"a field needs a finite domain, not {domain}", location=user_location())
 
 
-def zeros(domain: Any, dtype: Any = float, *, allocator: Any = None, **_: Any) -> Field:
-    """A field of zeros."""
-    return full(domain, 0, dtype, allocator=allocator)
+def zeros(domain: Any, dtype: Any = float, **placing: Any) -> Field:
+    """A field of zeros. `placing` as in `full`."""
+    return full(domain, 0, dtype, **placing)
 
 
-def ones(domain: Any, dtype: Any = float, *, allocator: Any = None, **_: Any) -> Field:
-    """A field of ones."""
-    return full(domain, 1, dtype, allocator=allocator)
+def ones(domain: Any, dtype: Any = float, **placing: Any) -> Field:
+    """A field of ones. `placing` as in `full`."""
+    return full(domain, 1, dtype, **placing)
 
 
-def empty(domain: Any, dtype: Any = float, *, allocator: Any = None, **_: Any) -> Field:
+def empty(domain: Any, dtype: Any = float, **placing: Any) -> Field:
     """A field to be filled. It holds zeros: uninitialised memory would differ from run to run."""
-    return full(domain, 0, dtype, allocator=allocator)
+    return full(domain, 0, dtype, **placing)
 
 
 def _with_partial(constructor: Any) -> None:
@@ -134,5 +150,5 @@ def _with_partial(constructor: Any) -> None:
     constructor.partial = functools.partial(functools.partial, constructor)
 
 
-for _constructor in (zeros, ones, full, empty):
+for _constructor in (zeros, ones, full, empty, as_field):
     _with_partial(_constructor)

@@ -16,6 +16,7 @@ from fieldjax.dtypes import require_x64
 from fieldjax.embedded import eager
 from fieldjax.embedded.annotation import FieldAnnotation, annotation_of
 from fieldjax.embedded.masks import FieldMask
+from fieldjax.embedded.number import Number
 from fieldjax.embedded.unread import Unread
 from fieldjax.errors import ArgumentError, DomainError, OwnershipError, user_location
 from fieldjax.ir.arithmetic import Arithmetic
@@ -46,7 +47,7 @@ def _interned(domain: Domain, dtype: np.dtype, library: type) -> FieldKind:
     return kind
 
 
-class Field(Arithmetic):
+class Field(Arithmetic, Number):
     """An array laid out on a domain: `array[i - start, ...]` is the element at position `i`.
 
     Arithmetic lives on the intersection of the operands' domains; a dimension that one side lacks is
@@ -172,10 +173,13 @@ class Field(Arithmetic):
         return np.ma.masked_array(array, mask=missing(self))
 
     def as_scalar(self) -> Any:
-        """The one element of a field without dimensions. Raises ArgumentError for others."""
+        """The one element of a field without dimensions, as NumPy's scalar (or a tracer).
+
+        Raises ArgumentError for other fields.
+        """
         if self.ndim:
             raise ArgumentError(f"a field on {self.domain} isn't a scalar", location=user_location())
-        return self._array[()] if isinstance(self._array, np.ndarray) else self._array
+        return self._array if isinstance(self._array, Tracer) else np.asarray(self._array)[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = np.asarray(self._array, dtype)
@@ -266,16 +270,6 @@ class Field(Arithmetic):
             self._whole.take(array, self._domain)
         else:
             self._unread = Unread(user_location()) if isinstance(array, Tracer) else None
-
-    def __bool__(self) -> bool:
-        if self.ndim == 0:
-            return bool(self._array)
-        raise ArgumentError(
-            "a field has no truth value",
-            location=user_location(),
-            notes=[f"it holds {self.size} elements on {self.domain}"],
-            hints=["choose element by element: `where(condition, a, b)`"],
-        )
 
     def _combine(self, function: str, *operands: Any) -> Any:
         return eager.pointwise(function, *operands) if all(map(eager.accepts, operands)) else NotImplemented

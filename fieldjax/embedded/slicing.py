@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def part(field: Field, index: Any) -> Any:
-    """`field[index]`: the part as a field, or a scalar where every dimension got an index.
+    """`field[index]`: the part as a field, without dimensions where every one of them got an index.
 
     Integers, slices and `...` count along the axes from the field's first element; `Dim(3)`,
     `Dim(2):Dim(5)`, ranges and domains are absolute positions.
@@ -25,9 +25,7 @@ def part(field: Field, index: Any) -> Any:
     from fieldjax.embedded.field import Field
 
     cuts, domain = located(field, index)
-    array = field.ndarray[cuts]
-    if domain.ndim == 0:
-        return array
+    array = field.ndarray[(*cuts, ...)]  # with the dots NumPy gives an array where one element is left
     masks = tuple(m for m in field.masks if set(m.connectivity.domain.dims) - set(field.dims) <= set(domain.dims))
     cut = Field(array, domain, masks)
     if domain.ndim == field.ndim:

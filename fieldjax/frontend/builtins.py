@@ -35,7 +35,8 @@ def pointwise(function: str, *operands: Any) -> Any:
         return eager.pointwise(function, *operands)
     if all(is_scalar(x) for x in operands):
         on_numpy = not any(isinstance(x, jax.Array) for x in operands)
-        return FUNCTIONS[function](np if on_numpy else jnp, *operands)
+        result = FUNCTIONS[function](np if on_numpy else jnp, *operands)
+        return result[()] if isinstance(result, np.ndarray) else result
     strange = next(x for x in operands if not is_scalar(x))
     raise ArgumentError(
         f"{function} takes fields and scalars, not {type(strange).__name__}",

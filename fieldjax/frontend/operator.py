@@ -81,9 +81,9 @@ class FieldOperator(EntryPoint):
             return results
         if out is None:
             raise ArgumentError(
-                "an operator that is called inside another one takes no `domain`",
+                "a call inside an operator or a program takes a `domain` only together with `out`",
                 location=user_location(),
-                hints=["give the domain to the outer call"],
+                hints=["in a program, give `out`", "in an operator, give the domain to the outer call"],
             )
         return assign(results, out, domain, reads=(args, kwargs))
 

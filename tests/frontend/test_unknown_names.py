@@ -24,7 +24,7 @@ def f():
 def test_a_misspelt_variable(f, backend):
     @fj.field_operator(backend=backend)
     def op(temperature):
-        scaled = temperature * 2.0
+        scaled = temperature * 2.0  # noqa: F841
         return scalde  # noqa: F821
 
     with pytest.raises(UnknownNameError) as caught:
@@ -89,7 +89,7 @@ def test_in_programs_in_scans_and_in_operators_inside_operators(f):
 def test_a_variable_that_is_read_before_it_is_set(f):
     @fj.field_operator
     def op(f):
-        g = f + later
+        g = f + later  # noqa: F821
         later = g
         return later
 
@@ -111,6 +111,6 @@ def test_a_wrong_shift_is_reported_where_it_is_written(f, backend):
     def op(f):
         return f + f(Cell + 0.25)
 
-    with pytest.raises(DimensionError, match="shifted by integers or halves, got 0.25") as caught:
+    with pytest.raises(DimensionError, match=r"shifted by integers or halves, got 0\.25") as caught:
         op(f)
     assert "f(Cell + 0.25)\n" in str(caught.value)
