@@ -22,11 +22,17 @@ class Dims:
 class FieldAnnotation:
     """What `Field[dims, dtype]` is. A type variable in it is filled in by subscription: `CellField[float]`.
 
-    `dims` is None where the annotation says nothing of them.
+    `dims` is None where the annotation says nothing of them. Type variables may stand in for dimensions.
     """
 
     dims: tuple[Dimension, ...] | None
     dtype: Any
+
+    def has_dims(self, dims: tuple[Dimension, ...]) -> bool:
+        """Whether the annotation admits a field with these dimensions."""
+        if self.dims is None or not all(isinstance(d, Dimension) for d in self.dims):
+            return True
+        return set(self.dims) == set(dims)
 
     def __getitem__(self, dtype: Any) -> FieldAnnotation:
         return FieldAnnotation(self.dims, dtype) if isinstance(self.dtype, TypeVar) else self
@@ -41,7 +47,7 @@ class FieldAnnotation:
         raise TypeError("Field[...] is for annotations; make fields with as_field")
 
     def __repr__(self) -> str:
-        dims = "..." if self.dims is None else f"[{', '.join(d.value for d in self.dims)}]"
+        dims = "..." if self.dims is None else f"[{', '.join(getattr(d, 'value', str(d)) for d in self.dims)}]"
         return f"Field[{dims}, {getattr(self.dtype, '__name__', self.dtype)}]"
 
 

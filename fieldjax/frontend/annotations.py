@@ -108,7 +108,7 @@ def _check(name: str, value: Any, hint: Any, where: Where) -> None:
 
 def _check_leaf(name: str, dims: tuple[Dimension, ...], found: FieldType, hint: Any, where: Location | None) -> None:
     if isinstance(hint, FieldAnnotation):
-        if hint.dims is not None and set(hint.dims) != set(dims):
+        if not hint.has_dims(dims):
             has = f"dimensions {show_dims(dims)}" if dims else "no dimensions"
             raise DimensionError(f"{name} is annotated {hint}, but has {has}", location=where)
         _check_dtype(name, found, hint.dtype, str(hint), where)

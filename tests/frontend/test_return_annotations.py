@@ -1,6 +1,6 @@
 """What a function is annotated to return is checked: dimensions, dtype and structure, where it was computed."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -139,6 +139,18 @@ def test_annotations_that_say_nothing_are_for_people():
         return f
 
     assert op(cells()).domain == cells().domain
+
+
+def test_type_variables_admit_every_dimension_and_dtype():
+    D, T = TypeVar("D"), TypeVar("T")
+    anywhere = fj.Field[Dims[D], T]
+
+    @fj.field_operator
+    def op(f: anywhere) -> anywhere:
+        return f
+
+    assert op(cells()).domain == cells().domain
+    assert repr(anywhere) == "Field[[~D], T]"
 
 
 def test_arguments_in_containers_are_checked():
