@@ -46,11 +46,15 @@ uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
 float16, float32, float64 = np.float16, np.float32, np.float64
 IndexType = np.int32
 
+# What annotations name, and nothing checks.
+Allocator = Backend = NeighborTable = OffsetProvider = Scalar = Any
+CUPY_DEVICE_TYPE = None
+
 gtfn_cpu = gtfn_gpu = run_gtfn = run_gtfn_gpu = "jax"
 itir_python = None
 
 # `gtx.common.UnitRange`, `gtx.ffront.fbuiltins.where`: where a name stands there is of no interest here.
-common = constructors = ffront = decorator = fbuiltins = experimental = sys.modules[__name__]
+common = constructors = ffront = decorator = fbuiltins = experimental = typing = sys.modules[__name__]
 
 errors = SimpleNamespace(
     **{name: getattr(_errors, name) for name in _errors.__all__},

@@ -36,6 +36,7 @@ def test_the_front_door_finds_what_the_stand_in_has(name):
 def test_submodules_are_the_module_itself():
     assert gtx.common.UnitRange is gtx.constructors.UnitRange is fj.UnitRange
     assert gtx.ffront.fbuiltins.where is fj.where
+    assert gtx.typing.OffsetProvider is gtx.common.OffsetProvider
     assert gtx.ffront.experimental.concat_where is fj.concat_where
 
 
