@@ -16,7 +16,7 @@ from fieldjax.embedded import eager
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.index_offset import IndexOffset
 from fieldjax.embedded.leaves import is_scalar
-from fieldjax.errors import ArgumentError, user_location
+from fieldjax.errors import ArgumentError, DimensionError, user_location
 from fieldjax.frontend import traced
 from fieldjax.frontend.containers import flatten, is_container, show_structure, unflatten
 from fieldjax.frontend.traced import TracedField, is_traced
@@ -169,19 +169,29 @@ def as_offset(offset: FieldOffset, indices: Any) -> IndexOffset:
 
 
 def broadcast(x: Any, dims: Sequence[Dimension]) -> Any:
-    """`x` on the dimensions `dims`, constant along those that it lacks."""
+    """`x` on the dimensions `dims`, constant along those that it lacks.
+
+    Raises DimensionError where `dims` aren't dimensions, or the field has one that isn't among them.
+    """
+    for dim in dims if isinstance(dims, (tuple, list)) else (None,):
+        _check_dimension(dim, "broadcast takes a tuple of dimensions", dims)
     if isinstance(x, Field):
         return eager.broadcast(x, dims)
     return traced.apply(Broadcast(tuple(dims)), x)
 
 
 def astype(x: Any, dtype: Any) -> Any:
-    """The same elements in another dtype; containers leaf by leaf."""
+    """The same elements in another dtype; containers leaf by leaf.
+
+    Raises ArgumentError for what is neither a field nor a number, DtypeError for an unknown dtype.
+    """
     if is_container(x):
         leaves, tree = flatten(x)
         return unflatten(tree, [astype(leaf, dtype) for leaf in leaves])
     if isinstance(x, (Field, TracedField)):
         return x.astype(dtype)
+    if not is_scalar(x):
+        raise ArgumentError(f"astype takes fields and scalars, not {type(x).__name__}", location=user_location())
     return as_dtype(dtype).type(x)
 
 
@@ -227,6 +237,11 @@ def neighbor_mean(x: Any, axis: Dimension) -> Any:
     return _reduce("sum", x, axis) / maximum(count, 1)
 
 
+def _check_dimension(dim: Any, what: str, given: Any) -> None:
+    if not isinstance(dim, Dimension):
+        raise DimensionError(f"{what}, not {given!r}", location=user_location())
+
+
 def _reduce(kind: str, x: Any, axis: Dimension) -> Any:
     x = _over_neighbours(x, axis)
     return eager.apply(Reduce(kind, axis), x) if isinstance(x, Field) else x._record(Reduce(kind, axis))
@@ -234,6 +249,7 @@ def _reduce(kind: str, x: Any, axis: Dimension) -> Any:
 
 def _over_neighbours(x: Any, axis: Dimension) -> Any:
     """The field with the mask of the table whose neighbours `axis` counts: its own, or the provider's."""
+    _check_dimension(axis, "a reduction runs over a local dimension", axis)
     if isinstance(x, Field):
         return eager.over_neighbours(x, axis)
     if not isinstance(x, TracedField):

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from fieldjax.errors import FieldjaxError, TracingError, UnknownNameError, error_location, raised_in_user_code
+from fieldjax.errors import (
+    ArgumentError,
+    FieldjaxError,
+    TracingError,
+    UnknownNameError,
+    error_location,
+    raised_in_user_code,
+)
 from fieldjax.frontend.annotations import check_arguments, check_results
 from fieldjax.frontend.syntax import rewritten
 from fieldjax.frontend.traced import TracedField
@@ -24,8 +31,9 @@ def called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`function(*args, **kwargs)`, its conditions rewritten.
 
-    Raises, at the user's line, TracingError where another library's function refuses a recorded value, and
-    UnknownNameError for a name that nothing has.
+    Raises, at the user's line, TracingError where another library's function refuses a recorded value,
+    UnknownNameError for a name that nothing has, and ArgumentError where Python finds a type wrong (a function that
+    is called with too many arguments, say).
     """
     try:
         return rewritten(function)(*args, **kwargs)
@@ -42,13 +50,15 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             raise
         raise _unknown(f"{owner} has no {error.name}", error, dir(error.obj)) from error
     except TypeError as error:
-        if TracedField.__name__ not in str(error):
-            raise
-        raise TracingError(
-            "this function can't take a recorded field, which has no elements yet",
-            location=error_location(error),
-            hints=["use the functions of fieldjax (`fieldjax.sin`, `fieldjax.where`, ...) inside operators"],
-        ) from error
+        if TracedField.__name__ in str(error):
+            raise TracingError(
+                "this function can't take a recorded field, which has no elements yet",
+                location=error_location(error),
+                hints=["use the functions of fieldjax (`fieldjax.sin`, `fieldjax.where`, ...) inside operators"],
+            ) from error
+        if type(error) is TypeError and raised_in_user_code(error):
+            raise ArgumentError(str(error), location=error_location(error)) from error
+        raise
 
 
 def _owner(x: Any) -> str | None:

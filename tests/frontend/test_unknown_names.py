@@ -114,3 +114,36 @@ def test_a_wrong_shift_is_reported_where_it_is_written(f, backend):
     with pytest.raises(DimensionError, match=r"shifted by integers or halves, got 0\.25") as caught:
         op(f)
     assert "f(Cell + 0.25)\n" in str(caught.value)
+
+
+MISTAKES = {
+    "too many arguments of a function": (lambda f: fj.sin(f, f), "sin() takes 1 positional argument but 2 were given"),
+    "too few": (lambda f: fj.maximum(f), "maximum() missing 1 required positional argument"),
+    "a reduction without its axis": (lambda f: fj.neighbor_sum(f), "missing 1 required positional argument: 'axis'"),
+    "an axis that is no dimension": (lambda f: fj.neighbor_sum(f, axis=1), "runs over a local dimension, not 1"),
+    "a level that is no integer": (lambda f: fj.concat_where(K > 1.5, f, f), "'>' not supported between"),
+    "one dimension": (lambda f: fj.broadcast(f, Cell), "broadcast takes a tuple of dimensions, not Dimension('Cell')"),
+    "no dimension": (lambda f: fj.broadcast(f, (Cell, 3)), "broadcast takes a tuple of dimensions, not (Dimension"),
+    "a function as data": (lambda f: fj.astype(fj.sin, bool), "astype takes fields and scalars, not function"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_of_types_are_located(f, mistake):
+    body, message = MISTAKES[mistake]
+    with pytest.raises(fj.FieldjaxError) as caught:
+        fj.field_operator(body)(f)
+    assert message in str(caught.value)
+    assert caught.value.location is not None and caught.value.location.file == __file__
+
+
+def test_what_the_user_raises_stays_what_it_is(f):
+    class MyError(TypeError):
+        pass
+
+    @fj.field_operator
+    def op(f):
+        raise MyError("mine")
+
+    with pytest.raises(MyError, match="mine"):
+        op(f)
