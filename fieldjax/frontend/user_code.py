@@ -52,9 +52,10 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     except TypeError as error:
         if TracedField.__name__ in str(error):
             raise TracingError(
-                "this function can't take a recorded field, which has no elements yet",
+                str(error).replace(TracedField.__name__, "Field"),
                 location=error_location(error),
-                hints=["use the functions of fieldjax (`fieldjax.sin`, `fieldjax.where`, ...) inside operators"],
+                notes=["inside an operator a field has no elements yet, and never changes"],
+                hints=["use the functions of fieldjax (`fieldjax.sin`, `fieldjax.where`, ...)"],
             ) from error
         if type(error) is TypeError and raised_in_user_code(error):
             raise ArgumentError(str(error), location=error_location(error)) from error

@@ -116,6 +116,11 @@ def test_a_wrong_shift_is_reported_where_it_is_written(f, backend):
     assert "f(Cell + 0.25)\n" in str(caught.value)
 
 
+def assigned(f):
+    f[0] = 1
+    return f
+
+
 MISTAKES = {
     "too many arguments of a function": (lambda f: fj.sin(f, f), "sin() takes 1 positional argument but 2 were given"),
     "too few": (lambda f: fj.maximum(f), "maximum() missing 1 required positional argument"),
@@ -124,6 +129,9 @@ MISTAKES = {
     "a level that is no integer": (lambda f: fj.concat_where(K > 1.5, f, f), "'>' not supported between"),
     "one dimension": (lambda f: fj.broadcast(f, Cell), "broadcast takes a tuple of dimensions, not Dimension('Cell')"),
     "no dimension": (lambda f: fj.broadcast(f, (Cell, 3)), "broadcast takes a tuple of dimensions, not (Dimension"),
+    "a text beside a field": (lambda f: f + "1", "unsupported operand type(s) for +: 'Field' and 'str'"),
+    "the length of a field": (lambda f: len(f), "object of type 'Field' has no len()"),
+    "an assignment": (lambda f: assigned(f), "'Field' object does not support item assignment"),
     "a function as data": (lambda f: fj.astype(fj.sin, bool), "astype takes fields and scalars, not function"),
 }
 
