@@ -19,6 +19,7 @@ from fieldjax.embedded.leaves import is_scalar
 from fieldjax.errors import ArgumentError, DimensionError, user_location
 from fieldjax.frontend import traced
 from fieldjax.frontend.containers import flatten, is_container, show_structure, unflatten
+from fieldjax.frontend.handing_over import Handing
 from fieldjax.frontend.traced import TracedField, is_traced
 from fieldjax.ir.operations.concat import ConcatWhere, boxes_of
 from fieldjax.ir.operations.functions import FUNCTIONS
@@ -188,8 +189,8 @@ def astype(x: Any, dtype: Any) -> Any:
     if is_container(x):
         leaves, tree = flatten(x)
         return unflatten(tree, [astype(leaf, dtype) for leaf in leaves])
-    if isinstance(x, (Field, TracedField)):
-        return x.astype(dtype)
+    if isinstance(x, (Field, TracedField, Handing)):
+        return x.astype(dtype)  # type: ignore[union-attr]
     if not is_scalar(x):
         raise ArgumentError(f"astype takes fields and scalars, not {type(x).__name__}", location=user_location())
     return as_dtype(dtype).type(x)

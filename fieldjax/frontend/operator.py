@@ -13,6 +13,7 @@ from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.dispatch import Routes
 from fieldjax.frontend.entry import EntryPoint, Planned
 from fieldjax.frontend.execution import JAX
+from fieldjax.frontend.handing_over import recorder_of
 from fieldjax.frontend.options import CompilationOptions
 from fieldjax.frontend.outputs import fill, new_fields, wanted_domains
 from fieldjax.frontend.recording import read_call, record_call
@@ -66,7 +67,10 @@ class FieldOperator(EntryPoint):
             result = self._routes.call(args, offset_provider)
             if result is not NotImplemented:
                 return result
-        if _is_recorded((*args, out), kwargs):
+        leaves, _ = flatten((args, kwargs, out))
+        if (recorder := recorder_of((*leaves, offset_provider))) is not None:
+            return recorder.call_operator(self, args, kwargs, out, domain, offset_provider)
+        if any(isinstance(x, TracedField) for x in leaves) or (is_recording() and all(x is None for x in leaves)):
             return self._inline(args, kwargs, out, domain)
         provider = as_provider(offset_provider)
         try:
@@ -88,7 +92,7 @@ class FieldOperator(EntryPoint):
         return assign(results, out, domain, reads=(args, kwargs))
 
     def _run(self, args: Any, kwargs: Any, provider: Provider, source: Any, enable_jit: bool | None) -> Any:
-        planned = self._planned_complete(args, kwargs, provider)
+        planned = self.planned_call(args, kwargs, provider)
         self._check_compiled(planned, provider, enable_jit)
         recording, plan, inputs, numpy = planned[:4]
         run, arrays = self._execution.run(recording, plan, inputs, numpy)
@@ -104,11 +108,9 @@ class FieldOperator(EntryPoint):
     def _planned(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
         named = {n: x for n, x in kwargs.items() if n not in ("out", "domain")}
         args, named = self._completed(args, named)
-        return self._planned_complete(
-            args, {**named, "out": kwargs.get("out"), "domain": kwargs.get("domain")}, provider
-        )
+        return self.planned_call(args, {**named, "out": kwargs.get("out"), "domain": kwargs.get("domain")}, provider)
 
-    def _planned_complete(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
+    def planned_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
         named = {n: x for n, x in kwargs.items() if n not in ("out", "domain")}
         args, named, static = self._marked(args, named)
         call = read_call(args, named)
@@ -117,15 +119,6 @@ class FieldOperator(EntryPoint):
         wanted, fields = wanted_domains(recording, kwargs["out"], kwargs["domain"])
         plan = infer(recording.graph, [place_of(x) for x in inputs], wanted, adjoint_shapes(inputs))
         return Planned(recording, plan, inputs, on_numpy(inputs), fields, wanted, static)
-
-
-def _is_recorded(args: Any, kwargs: Any) -> bool:
-    if any(type(x) is TracedField for x in args):
-        return True
-    if not kwargs and all(x is None for x in args):
-        return is_recording()
-    leaves, _ = flatten((args, kwargs))
-    return any(isinstance(x, TracedField) for x in leaves)
 
 
 @overload

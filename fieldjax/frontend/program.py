@@ -17,6 +17,7 @@ from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.entry import EntryPoint, Planned
 from fieldjax.frontend.execution import JAX
 from fieldjax.frontend.guards import Guard
+from fieldjax.frontend.handing_over import recorder_of
 from fieldjax.frontend.options import CompilationOptions
 from fieldjax.frontend.outputs import fill
 from fieldjax.frontend.recording import Call, Draft, Recording, read_call
@@ -47,7 +48,10 @@ class FieldProgram(EntryPoint):
         `enable_jit`: whether this call may compile (None: as the options say).
         """
         args, kwargs = self._completed(args, kwargs)
-        if any(isinstance(x, TracedField) for x in flatten((args, kwargs))[0]):
+        leaves, _ = flatten((args, kwargs))
+        if (recorder := recorder_of((*leaves, offset_provider))) is not None:
+            return recorder.call_program(self, args, kwargs, offset_provider)
+        if any(isinstance(x, TracedField) for x in leaves):
             run(self.function, *args, **kwargs)
             return
         try:
@@ -57,7 +61,7 @@ class FieldProgram(EntryPoint):
             raise (error if where is None else error.with_location(where)) from error.__cause__
 
     def _run(self, args: Any, kwargs: Any, provider: Provider, enable_jit: bool | None) -> None:
-        planned = self._planned_complete(args, kwargs, provider)
+        planned = self.planned_call(args, kwargs, provider)
         for field in planned.fields or ():
             field.check_rebindable()
         if planned.fields:
@@ -66,12 +70,12 @@ class FieldProgram(EntryPoint):
             fill(planned.fields, [f.domain for f in planned.fields], arrays)
 
     def _planned(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
-        return self._planned_complete(*self._completed(args, kwargs), provider)
+        return self.planned_call(*self._completed(args, kwargs), provider)
 
-    def _planned_complete(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
+    def planned_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
         args, kwargs, static = self._marked(args, kwargs)
-        call = _on_domains(read_call(args, kwargs))
-        recording = self._execution.recording(call, provider, lambda: _record(self.function, call, provider))
+        call = on_domains(read_call(args, kwargs))
+        recording = self._execution.recording(call, provider, lambda: record_program(self.function, call, provider))
         fields = [call.leaves[n] for n in recording.targets]
         inputs = recording.inputs(call, provider)
         domains: list[Domain | None] = [f.domain for f in fields]
@@ -79,7 +83,7 @@ class FieldProgram(EntryPoint):
         return Planned(recording, plan, inputs, on_numpy(inputs), fields, domains, static)
 
 
-def _on_domains(call: Call) -> Call:
+def on_domains(call: Call) -> Call:
     """The call with the domains of its fields, and which of them are the same object, in its key."""
     first: dict[int, int] = {}
     same = tuple(first.setdefault(id(x), n) for n, x in enumerate(call.leaves) if isinstance(x, Field))
@@ -87,7 +91,9 @@ def _on_domains(call: Call) -> Call:
     return dataclasses.replace(call, shape=(*call.shape, domains, same))
 
 
-def _record(function: Callable[..., Any], call: Call, provider: Provider) -> tuple[Recording, list[tuple[Guard, Any]]]:
+def record_program(
+    function: Callable[..., Any], call: Call, provider: Provider
+) -> tuple[Recording, list[tuple[Guard, Any]]]:
     """Runs the function on cells; the recording of what they hold in the end."""
     draft = Draft(call, provider)
     cells: dict[int, tuple[int, Cell]] = {}

@@ -14,6 +14,7 @@ from fieldjax.embedded.field import Field
 from fieldjax.embedded.index_offset import IndexOffset
 from fieldjax.embedded.leaves import is_scalar
 from fieldjax.errors import ArgumentError, FieldjaxError, TracingError, user_location
+from fieldjax.frontend.handing_over import Handing, recorder_of
 from fieldjax.frontend.predicates import conditions
 from fieldjax.frontend.scope import Scope
 from fieldjax.ir.arithmetic import Arithmetic
@@ -205,7 +206,7 @@ def located(make: Any) -> Any:
 
 def is_traced(*operands: Any) -> bool:
     """Whether something here is recorded rather than computed."""
-    return any(isinstance(x, TracedField) for x in operands)
+    return any(isinstance(x, (TracedField, Handing)) for x in operands)
 
 
 def common_scope(operands: Iterable[Any]) -> Scope:
@@ -243,8 +244,10 @@ def value_of(x: Any, scope: Scope) -> Value:
     return literal(x)
 
 
-def apply_pointwise(function: str, *operands: Any) -> TracedField:
+def apply_pointwise(function: str, *operands: Any) -> Any:
     """`function` of recorded fields, fields from outside and scalars."""
+    if (recorder := recorder_of(operands)) is not None:
+        return recorder.pointwise(function, *operands)
     if conditions() and FUNCTIONS[function].safe is not None:
         operands = _safe(function, operands)
     location = user_location()
@@ -268,8 +271,10 @@ def _safe(function: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def apply(operation: Operation, *operands: Any) -> TracedField:
+def apply(operation: Operation, *operands: Any) -> Any:
     """A recorded operation."""
+    if (recorder := recorder_of(operands)) is not None:
+        return recorder.apply(operation, *operands)
     location = user_location()
     scope = common_scope(operands)
     scope.check(operation)

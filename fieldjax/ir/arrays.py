@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from fieldjax.ir.links import TableArrays
+    from fieldjax.ir.operations.custom import Rule
     from fieldjax.ir.pairs import PairSum
 
 Step = Callable[[Sequence[Any], Sequence[Any]], tuple[tuple[Any, ...], tuple[Any, ...]]]
@@ -62,6 +63,14 @@ class Arrays(Protocol):
         """
         ...
 
+    def batch(self, step: Step, levels: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """`step` without carries for all levels at once."""
+        ...
+
+    def call(self, rule: Rule, inputs: Sequence[Any], shapes: Sequence[Any]) -> Sequence[Any]:
+        """The outputs of a custom operation, arrays of these shapes and dtypes."""
+        ...
+
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of arrays as one program, where the library would run it operation by operation."""
         ...
@@ -107,6 +116,14 @@ class NumpyArrays:
             for whole, part in zip(stacked, emitted, strict=True):
                 whole[k] = part
         return carries, stacked or ()
+
+    def batch(self, step: Step, levels: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return self.scan(step, (), levels, len(levels[0]), True)
+
+    def call(self, rule: Rule, inputs: Sequence[Any], shapes: Sequence[Any]) -> Sequence[Any]:
+        from fieldjax.ir.operations.custom import checked
+
+        return [np.asarray(x) for x in checked(rule.compute(*inputs), shapes, rule.name)]
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return function

@@ -98,7 +98,8 @@ def match(value: Value, like: Value) -> Value:
     from fieldjax.ir.operations.pointwise import Cast
 
     value = pointwise("first", value, like, location=like.node.location)
-    if value.field_type.dtype != like.field_type.dtype:
+    kind, wanted = value.field_type, like.field_type
+    if kind.dtype != wanted.dtype or (kind.weak and not wanted.weak):
         value = record(Cast(like.field_type.dtype), value, location=like.node.location)[0]
     return value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fieldjax.dtypes import is_floating
 from fieldjax.errors import DtypeError
@@ -26,13 +26,7 @@ def jvp(graph: Graph, wrt: Sequence[int]) -> Graph:
     Raises DtypeError where an input of `wrt` isn't a floating-point field.
     """
     seeds = {n: _seed(graph.inputs[n], f"d_{graph.inputs[n].node.operation}") for n in wrt}
-    tangents: dict[Value, Value | None] = {graph.inputs[n]: seed for n, seed in seeds.items()}
-    for node in graph.nodes:
-        if isinstance(node.operation, Parameter):
-            continue
-        incoming = [tangents.get(v) for v in node.inputs]
-        if any(t is not None for t in incoming):
-            tangents.update(zip(node.results(), node.operation.jvp(node, incoming), strict=True))
+    tangents = push(graph.nodes, {graph.inputs[n]: seed for n, seed in seeds.items()})
     outputs = tuple(_or_zero(tangents.get(v), v) for v in graph.outputs)
     return simplify(Graph((*graph.inputs, *seeds.values()), outputs))
 
@@ -53,14 +47,38 @@ def vjp(graph: Graph, wrt: Sequence[int], asked: Sequence[int] = ()) -> Graph:
     seed_of = {n: _seed(v, f"ct_{n}") for n, v in enumerate(graph.outputs) if is_floating(v.field_type.dtype)}
     graph = with_fixed_columns(graph, {n: s for n, s in seed_of.items() if n in asked})
     seeds = [(graph.outputs[n], seed) for n, seed in seed_of.items()]
+    pulled = pull(graph.nodes, seeds, [graph.inputs[n] for n in wrt])
+    outputs = tuple(_on_whole(c, graph.inputs[n]) for n, c in zip(wrt, pulled, strict=True))
+    return simplify(Graph((*graph.inputs, *(s for _, s in seeds)), outputs))
+
+
+def push(nodes: Iterable[Node], seeds: Mapping[Value, Value]) -> dict[Value, Value | None]:
+    """The tangents of all that `nodes`, in topological order, make of the values that have `seeds`.
+
+    A value whose tangent is None, or that isn't there, doesn't move.
+    """
+    tangents: dict[Value, Value | None] = dict(seeds)
+    for node in nodes:
+        if isinstance(node.operation, Parameter) or any(v in seeds for v in node.results()):
+            continue
+        incoming = [tangents.get(v) for v in node.inputs]
+        if any(t is not None for t in incoming):
+            tangents.update(zip(node.results(), node.operation.jvp(node, incoming), strict=True))
+    return tangents
+
+
+def pull(nodes: Sequence[Node], seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value | None]:
+    """The cotangents of `wrt`, each where it isn't zero, for (value, cotangent) pairs of what `nodes` compute.
+
+    `nodes` are in topological order. None stands for zero.
+    """
     incoming: dict[Value, list[Value]] = {}
     for value, seed in seeds:
         incoming.setdefault(value, []).append(seed)
-    needed = _reaching(graph, {graph.inputs[n] for n in wrt})
-    for node in reversed(graph.nodes):
+    needed = _reaching(nodes, set(wrt))
+    for node in reversed(nodes):
         _pull_back(node, incoming, needed)
-    outputs = tuple(_on_whole(_sum(incoming.get(graph.inputs[n], [])), graph.inputs[n]) for n in wrt)
-    return simplify(Graph((*graph.inputs, *(s for _, s in seeds)), outputs))
+    return [_sum(incoming.get(v, [])) for v in wrt]
 
 
 def _pull_back(node: Node, incoming: dict[Value, list[Value]], needed: set[Value]) -> None:
@@ -70,22 +88,23 @@ def _pull_back(node: Node, incoming: dict[Value, list[Value]], needed: set[Value
     if not any(v in needed for v in node.inputs):
         return
     cotangents = [_sum(incoming[v]) if v in incoming else None for v in results]
-    for value, cotangent in zip(node.inputs, node.operation.vjp(node, cotangents), strict=True):
+    asked = [v in needed for v in node.inputs]
+    for value, cotangent in zip(node.inputs, node.operation.pull_back(node, cotangents, asked), strict=True):
         if cotangent is not None and value in needed:
             incoming.setdefault(value, []).append(cotangent)
 
 
-def _reaching(graph: Graph, sources: set[Value]) -> set[Value]:
+def _reaching(nodes: Iterable[Node], sources: set[Value]) -> set[Value]:
     """The values that depend on `sources`."""
     reached = set(sources)
-    for node in graph.nodes:
+    for node in nodes:
         if any(v in reached for v in node.inputs):
             reached.update(node.results())
     return reached
 
 
 def _sum(cotangents: Sequence[Value]) -> Value | None:
-    if len(cotangents) > 1 and not cotangents[0].dims:
+    if len(cotangents) > 1 and any(c.field_type.weak for c in cotangents):
         return functools.reduce(lambda x, y: pointwise("add", x, y, location=x.node.location), cotangents)
     if len(cotangents) > 1:
         return record(Union(), *cotangents, location=cotangents[0].node.location)[0]

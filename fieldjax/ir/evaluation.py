@@ -78,9 +78,11 @@ class Evaluation:
         return tuple(self.stored[value] for value in self.graph.outputs)
 
     def _store(self, node: Node) -> None:
+        if node in self.graph.given or is_lazy(node):
+            return
         results = node.results()
         domains = [self.plan.domain(value) for value in results]
-        if results[0] in self.stored or is_lazy(node) or all(d is None or d.is_empty() for d in domains):
+        if all(d is None or d.is_empty() for d in domains):
             return
         arrays = node.operation.evaluate_results(At(self, node), domains)
         for value, array in zip(results, arrays, strict=True):
@@ -128,7 +130,7 @@ def is_lazy(node: Node) -> bool:
     from fieldjax.ir.types import FieldType
 
     type_ = node.types[0]
-    return len(node.types) == 1 and isinstance(type_, FieldType) and bool(type_.local_dims)
+    return len(node.types) == 1 and not node.operation.once and isinstance(type_, FieldType) and bool(type_.local_dims)
 
 
 class At:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fieldjax.domain import Dimension
 from fieldjax.errors import Location
 from fieldjax.ir.types import FieldType, TableType, Type
 
 if TYPE_CHECKING:
+    from fieldjax.ir.key import StructuralKey
     from fieldjax.ir.operation import Operation
+
+Derived = TypeVar("Derived")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +103,39 @@ class Graph:
     outputs: tuple[Value, ...]
 
     @cached_property
+    def given(self) -> frozenset[Node]:
+        """The nodes whose results are inputs."""
+        return frozenset(v.node for v in self.inputs)
+
+    @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """Every node that an output needs, each after the nodes that it reads."""
         from fieldjax.ir.operations.literal import Parameter
 
-        cut = frozenset(v.node for v in self.inputs if not isinstance(v.node.operation, Parameter))
-        return topological((*self.outputs,), leaves=cut)
+        cut = frozenset(n for n in self.given if not isinstance(n.operation, Parameter))
+        return topological(self.outputs, leaves=cut)
+
+    @cached_property
+    def key(self) -> StructuralKey:
+        """What graphs that do the same share. Raises TypeError where an operation can't state its identity."""
+        from fieldjax.ir.key import structural_key
+
+        return structural_key(self)
+
+    @cached_property
+    def plans(self) -> dict[Hashable, Any]:
+        """Plans that were made of this graph, by what was asked (`ir/planning.py`)."""
+        return {}
+
+    @cached_property
+    def _derived(self) -> dict[Hashable, Any]:
+        return {}
+
+    def derived(self, key: Hashable, make: Callable[[], Derived]) -> Derived:
+        """What `make` derives from this graph, made once for each `key` and kept as long as the graph."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
     @cached_property
     def moved_masks(self) -> tuple[tuple[Node, Mask], ...]:

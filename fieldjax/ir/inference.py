@@ -42,7 +42,8 @@ def infer(
     demands = _backward(graph, available, targets, [domain is not None for domain in wanted])
     domains = {v: _hull(boxes) for v, boxes in demands.items()}
     domains.update((v, p) for v, p in known.items() if isinstance(p, Domain))
-    return _plan(graph, known, domains, targets, adjoints, clip=any(len(b) > 1 for b in demands.values()))
+    nested = _nested(graph, available, domains, adjoints)
+    return _plan(graph, known, domains, targets, adjoints, nested, clip=any(len(b) > 1 for b in demands.values()))
 
 
 def _check_masks(graph: Graph, known: Mapping[Value, Place]) -> None:
@@ -62,9 +63,9 @@ def _forward(graph: Graph, known: Mapping[Value, Place]) -> tuple[dict[Value, Pl
     """Where each value is available (or a domain that bounds it), and why some are not available as a whole."""
     available, poisoned = dict(known), {}
     for node in graph.nodes:
-        results = node.results()
-        if results[0] in available:
+        if node in graph.given:
             continue
+        results = node.results()
         places = [available[v] for v in node.inputs]
         poison = next((poisoned[v] for v in node.inputs if v in poisoned), None)
         try:
@@ -87,11 +88,10 @@ def _backward(
         add_box(demands, value, target)
         if is_asked:
             _widen(roots, value, dict(zip(target.dims, target.ranges, strict=True)))
-    inputs = set(graph.inputs)
     for node in reversed(graph.nodes):
-        results = node.results()
-        if results[0] in inputs:
-            _check_input(results[0], demands.get(results[0], ()), available)
+        if node in graph.given:
+            for value in node.results():
+                _check_input(value, demands.get(value, ()), available)
         else:
             _ask_inputs(node, demands, roots, [available[v] for v in node.inputs])
     return demands
@@ -165,7 +165,7 @@ def _output_domain(
 
 
 def _check_input(value: Value, boxes: Sequence[Domain], available: Mapping[Value, Place]) -> None:
-    held = available[value]
+    held = available.get(value)
     if not isinstance(held, Domain):
         return
     for box in boxes:
@@ -230,6 +230,7 @@ def _plan(
     domains: Mapping[Value, Domain | None],
     targets: Sequence[Domain],
     adjoints: Sequence[tuple[int, int] | None],
+    nested: Mapping[Node, tuple[Plan, ...]],
     clip: bool,
 ) -> Plan:
     in_order = tuple(domains.get(v) for node in graph.nodes for v in node.results())
@@ -237,8 +238,27 @@ def _plan(
     asked = [(v, place) for v, place in known.items() if not isinstance(place, Domain)]
     shapes = adjoints or [None] * len(asked)
     tables = {v: _table_plan(q, shape) for (v, q), shape in zip(asked, shapes, strict=True)}
-    key = PlanKey((*inputs, *in_order), tuple(targets), tuple(tables.values()), clip)
-    return Plan(key, domains, tables, _held(graph, domains))
+    inner = tuple(plan.key for plans in nested.values() for plan in plans)
+    key = PlanKey((*inputs, *in_order), tuple(targets), tuple(tables.values()), clip, inner)
+    return Plan(key, domains, tables, _held(graph, domains), nested)
+
+
+def _nested(
+    graph: Graph,
+    available: Mapping[Value, Place],
+    domains: Mapping[Value, Domain | None],
+    adjoints: Sequence[tuple[int, int] | None],
+) -> dict[Node, tuple[Plan, ...]]:
+    """The plans of the graphs inside of the operations that are computed."""
+    tables = [v for v in graph.inputs if v.is_table]
+    shapes = dict(zip(tables, adjoints, strict=True)) if adjoints else {}
+    found = {}
+    for node in graph.nodes:
+        if node not in graph.given and any(v in domains for v in node.results()):
+            plans = node.operation.nested(node, [available[v] for v in node.inputs], shapes)
+            if plans:
+                found[node] = plans
+    return found
 
 
 def _table_plan(questions: TableQuestions, adjoint: tuple[int, int] | None) -> TablePlan:

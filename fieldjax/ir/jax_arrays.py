@@ -15,6 +15,7 @@ from fieldjax.ir.arrays import Step, masked_extremum
 
 if TYPE_CHECKING:
     from fieldjax.ir.links import TableArrays
+    from fieldjax.ir.operations.custom import Rule
     from fieldjax.ir.pairs import PairSum
 
 
@@ -65,6 +66,19 @@ class JaxArrays:
         self, step: Step, carries: tuple[Any, ...], levels: tuple[Any, ...], count: int, forward: bool
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         return jax.lax.scan(step, carries, levels, length=count, reverse=not forward)
+
+    def batch(self, step: Step, levels: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return (), jax.vmap(lambda *level: step((), level)[1])(*levels)
+
+    def call(self, rule: Rule, inputs: Sequence[Any], shapes: Sequence[Any]) -> Sequence[Any]:
+        from fieldjax.ir.operations.custom import checked
+
+        def on_host(*arrays: Any) -> Any:
+            return tuple(checked(rule.compute(*map(np.asarray, arrays)), shapes, rule.name))
+
+        if rule.on_host:
+            return jax.pure_callback(on_host, tuple(shapes), *inputs, vmap_method="sequential")
+        return checked(rule.compute(*inputs), shapes, rule.name)
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return jax.jit(function)

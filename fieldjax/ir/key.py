@@ -10,12 +10,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
-from fieldjax.domain import Dimension
+from fieldjax.domain import Dimension, Domain
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operations.literal import Parameter
 from fieldjax.ir.types import FieldType, TableType
+
+
+class Named:
+    """Base of attributes that can't state their identity, but have a name that may be taken for it."""
+
+    name: str
+
 
 VERSION = 1
 """Raised whenever an operation changes what it computes for the same attributes."""
@@ -35,6 +43,29 @@ class StructuralKey:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+
+_by_name: ContextVar[bool] = ContextVar("fieldjax_key_by_name", default=False)
+
+
+def named_key(graph: Graph) -> StructuralKey:
+    """The key of a graph in which custom operations count as the same where their names are."""
+    token = _by_name.set(True)
+    try:
+        return structural_key(graph)
+    finally:
+        _by_name.reset(token)
+
+
+def same_by_name(first: Any, second: Any) -> bool:
+    """Whether two attributes or operations are the same, custom operations of one name being the same."""
+    token = _by_name.set(True)
+    try:
+        return canonical(first) == canonical(second)
+    except TypeError:
+        return False
+    finally:
+        _by_name.reset(token)
 
 
 def structural_key(graph: Graph) -> StructuralKey:
@@ -74,12 +105,16 @@ def canonical(x: Any) -> str:
     Raises TypeError for what can't state its identity: such an operation can't be shared.
     """
     if isinstance(x, Graph):
-        key = structural_key(x)
+        key = structural_key(x) if _by_name.get() else x.key
         return f"graph{key.inputs}({key.text.decode()})"
+    if isinstance(x, Named) and _by_name.get():
+        return f"named({x.name!r})"
     if isinstance(x, Dimension):
         return f"{x.kind.value}:{x.value!r}"
+    if isinstance(x, Domain):
+        return f"domain({','.join(f'{canonical(d)}{r.start}:{r.stop}' for d, r in zip(x.dims, x.ranges, strict=True))})"
     if isinstance(x, (FieldType, TableType)) or (dataclasses.is_dataclass(x) and not isinstance(x, type)):
-        inner = ",".join(canonical(getattr(x, f.name)) for f in dataclasses.fields(x))
+        inner = ",".join(canonical(getattr(x, f.name)) for f in dataclasses.fields(x) if f.compare)
         return f"{type(x).__module__}.{type(x).__qualname__}({inner})"
     if isinstance(x, tuple):
         return f"({','.join(map(canonical, x))})"

@@ -15,6 +15,7 @@ from fieldjax.ir.types import FieldType, Type
 
 if TYPE_CHECKING:
     from fieldjax.ir.evaluation import At, Slots
+    from fieldjax.ir.plan import Plan
 
 Demand = Domain | DomainUnion | None
 """What is needed of an input: a box, several boxes, or nothing."""
@@ -43,6 +44,10 @@ class Operation(abc.ABC):
 
     joins: ClassVar[bool] = False
     """Whether operands meet element by element, and so must be under the same masks."""
+    pure: ClassVar[bool] = True
+    """Whether the results depend on the inputs alone, so that calls can be shared, moved and repeated."""
+    once: ClassVar[bool] = False
+    """Whether results are computed once, as a whole, also where they have local dimensions."""
 
     @abc.abstractmethod
     def types(self, *inputs: Type) -> tuple[Type, ...]:
@@ -81,6 +86,15 @@ class Operation(abc.ABC):
         """The extent of the outputs that each input is computed for: by default that of the results."""
         return [roots] * len(node.inputs)
 
+    def nested(
+        self, node: Node, places: Sequence[Place], adjoints: Mapping[Value, tuple[int, int] | None]
+    ) -> tuple[Plan, ...]:
+        """The plans of the graphs inside of the operation, for inputs as a whole; usually there are none.
+
+        `adjoints` are the shapes of the transposes that are attached to tables.
+        """
+        return ()
+
     @abc.abstractmethod
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
         """The array of the one result, laid out on `domain`, at the fixed local `slots`."""
@@ -98,6 +112,12 @@ class Operation(abc.ABC):
     def vjp(self, node: Node, cotangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
         """Cotangents of the inputs as recorded values; None is a zero."""
         raise UnsupportedError(f"{self} states no reverse derivative")
+
+    def pull_back(
+        self, node: Node, cotangents: Sequence[Value | None], needed: Sequence[bool]
+    ) -> tuple[Value | None, ...]:
+        """`vjp`, of which only the cotangents of inputs that are `needed` matter."""
+        return self.vjp(node, cotangents)
 
     @abc.abstractmethod
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from fieldjax.connectivity import TableFacts
 from fieldjax.domain import Domain
-from fieldjax.ir.graph import Value
+from fieldjax.ir.graph import Node, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,16 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanKey:
-    """A plan by value: domains in the order of the graph's nodes and ports, tables in the order of inputs."""
+    """A plan by value: domains in the order of the graph's nodes and ports, tables in the order of inputs.
+
+    `nested` are the plans of graphs inside of operations, in the order of the nodes.
+    """
 
     domains: tuple[Domain | None, ...]
     outputs: tuple[Domain, ...]
     tables: tuple[TablePlan, ...]
     clip: bool
+    nested: tuple[PlanKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +47,8 @@ class Plan:
     tables: Mapping[Value, TablePlan] = field(repr=False)
     held: frozenset[Value] = field(repr=False)
     """Values that are materialised because a gather reads what a reduction computed."""
+    nested: Mapping[Node, tuple[Plan, ...]] = field(repr=False, default_factory=dict)
+    """The plans of the graphs inside of operations."""
 
     @property
     def clip(self) -> bool:

@@ -1,0 +1,101 @@
+"""`compressed`: an operator, program or function each of whose calls is a region."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jax.experimental.xla_metadata import set_xla_metadata
+
+from fieldjax.compress.compress import compress
+from fieldjax.connectivity import Mesh, is_table
+from fieldjax.embedded.field import Field
+from fieldjax.errors import ArgumentError, user_location
+from fieldjax.frontend.containers import flatten, unflatten
+from fieldjax.model.variable import Variable, variables
+
+
+class Compressed:
+    """A callable whose calls are regions. Made by `compressed`."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.options = function, options
+        self._apart = jax.jit(self._traced, static_argnums=(0, 1))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results of the function: recorded as a region, called apart under a trace, or as it is on data."""
+        leaves, tree = flatten((args, kwargs))
+        if any(isinstance(x, Variable) for x in leaves):
+            return self._recorded(args, kwargs)
+        if not any(isinstance(_array(x), Tracer) for x in jax.tree.leaves(leaves)):
+            return self.function(*args, **kwargs)
+        moving = [x if _is_data(x) else None for x in leaves]
+        fixed = tuple(None if _is_data(x) else _Fixed(x) for x in leaves)
+        with set_xla_metadata(inlineable="false"):
+            return self._apart(tree, fixed, moving)
+
+    def _traced(self, tree: Any, fixed: tuple[Any, ...], moving: list[Any]) -> Any:
+        args, kwargs = unflatten(tree, [m if f is None else f.value for f, m in zip(fixed, moving, strict=True)])
+        return self.function(*args, **kwargs)
+
+    def _recorded(self, args: Any, kwargs: Any) -> Any:
+        given = list(dict.fromkeys(variables((args, kwargs))))
+        before = {v: v.value for v in given}
+        result = self.function(*args, **kwargs)
+        # A program returns nothing: its results are the variables that it assigned to.
+        results = variables(result) if result is not None else [v for v in given if v.value is not before[v]]
+        if not results:
+            raise ArgumentError(f"{self.__name__} gives no recorded value", location=user_location())  # type: ignore[attr-defined]
+        starts = [v.recorder._new(value) for v, value in before.items()]  # type: ignore[attr-defined]
+        compress(starts, list(dict.fromkeys(results)), name=self.__name__, **self.options)  # type: ignore[attr-defined]
+        return result
+
+
+class _Fixed:
+    """An argument that isn't data: compared by equality and type."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Fixed) and type(other.value) is type(self.value) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def _is_data(x: Any) -> bool:
+    return isinstance(x, (Field, Mesh, jax.Array, np.ndarray)) or is_table(x)
+
+
+def _array(x: Any) -> Any:
+    return getattr(x, "ndarray", x)
+
+
+def compressed(function: Any = None, /, **options: Any) -> Any:
+    """Makes every call of an operator, a program or a function of them a region; all calls of one kind share it.
+
+    In a recorded model a call is compressed, with `options` as `compress` has them. Under a trace of JAX it is a call
+    that XLA may not inline, so that its work isn't repeated elsewhere, and can be differentiated in any way. On data
+    it is the function itself.
+
+    >>> import fieldjax as fj
+    >>> Cell = fj.Dimension("Cell")
+    >>> @fj.compressed
+    ... @fj.field_operator
+    ... def square(f):
+    ...     return f * f
+    >>> with fj.record() as model:
+    ...     f = model.input("f", fj.as_field({Cell: 2}, [1.0, 2.0]))
+    ...     model.output("g", square(square(f)))
+    >>> [(op.name, op.stats.compiled) for op in model.compressed_operations if model.run()]
+    [('square', 1), ('square', 1)]
+    """
+    if function is None:
+        return lambda f: Compressed(f, options)
+    return Compressed(function, options)

@@ -1,0 +1,258 @@
+"""`loop`: steps that are recorded once and run many times."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fieldjax.connectivity import is_table
+from fieldjax.domain import Dimension, Domain
+from fieldjax.embedded.leaves import parameter
+from fieldjax.errors import ArgumentError, DomainError, DtypeError, UnsupportedError, user_location
+from fieldjax.frontend.containers import flatten, unflatten
+from fieldjax.frontend.handing_over import recorder_of
+from fieldjax.ir.build import pointwise
+from fieldjax.ir.graph import Graph, Mask, Value
+from fieldjax.ir.operation import record
+from fieldjax.ir.operations.call import Call
+from fieldjax.ir.operations.layout import Shift
+from fieldjax.ir.operations.loop import Loop, index_type
+from fieldjax.ir.operations.pointwise import Cast
+from fieldjax.model.axes import AXES, has_axes
+from fieldjax.model.recorder import Recording
+from fieldjax.model.variable import Variable
+
+STEPS = Dimension("#step")
+"""The dimension of stacks inside of the graph: the first one of every array."""
+
+STEP = Dimension("step")
+
+
+class BodyRecording(Recording):
+    """What the body of a loop records: what it reads of the recording around it becomes an input."""
+
+    def __init__(self, outer: Recording) -> None:
+        super().__init__()
+        self.outer, self.depth = outer, outer.depth + 1
+        self.read: dict[Value, Value] = {}
+        """What is read of the outer recording, and what it is here."""
+
+    def new_input(self, name: str, like: Value, place: Any) -> Value:
+        """An input of the body like a value of the recording around it."""
+        masks = [Mask(self._brought(m.table), m.slot, m.moved) for m in like.masks]
+        value = parameter(name, like.type, masks)
+        self.nodes[value.node], self.places[value] = None, place
+        return value
+
+    def known(self, x: Any) -> Value:
+        """A field, an array or a connectivity from outside."""
+        return self._brought(self.outer.known(x))
+
+    def _from_other(self, variable: Variable) -> Value:
+        return self._brought(self.outer.value(variable))
+
+    def _brought(self, value: Value) -> Value:
+        if value not in self.read:
+            self.read[value] = self.new_input(f"read{len(self.read)}", value, self.outer.places[value])
+        return self.read[value]
+
+
+@dataclass(frozen=True)
+class Body:
+    """A recorded body: its graph on (step, carries, what it reads), and what it reads."""
+
+    graph: Graph
+    read: tuple[Value, ...]
+    emitted: Any
+    """The structure of what a step emits."""
+
+
+def loop(
+    body: Callable[..., Any],
+    init: Any,
+    length: int,
+    *,
+    axis: Dimension = STEP,
+    checkpoint: int | None = None,
+    recorder: Recording | None = None,
+) -> Any:
+    """Runs `carry = body(carry)`, or `body(carry, step)`, `length` times: one operation of the recorded model.
+
+    `body` gets the carry of the step before, structured like `init`, and the number of the step; it returns the new
+    carry, or the carry and what the step emits. It may read any value of the model. Returns the last carry, or the
+    last carry and what was emitted, stacked: fields along `axis`, arrays and scalars along a new first axis.
+
+    The derivative of a loop is a loop that keeps the carries of all steps. With `checkpoint=c` it keeps every c-th
+    and computes the others again.
+
+    Raises ArgumentError where nothing belongs to a recorded model, where `length` isn't a positive integer, or where
+    the carry changes its structure; DtypeError and DomainError where it changes its dtype or domain.
+
+    >>> import fieldjax as fj
+    >>> with fj.record() as model:
+    ...     x = model.input("x", 1.0)
+    ...     last, all_of_them = fj.loop(lambda c, step: (c * 0.5 + step, c), x, 3)
+    ...     model.output("last", last)
+    ...     model.output("all", all_of_them)
+    >>> result = model.run()
+    >>> float(result["last"]), result["all"].tolist()
+    (2.625, [1.0, 0.5, 1.25])
+    """
+    leaves, tree = flatten(init)
+    outer: Any = recorder or recorder_of(leaves)
+    if outer is None:
+        raise ArgumentError(
+            "a loop is recorded, and no value of a recorded model is among its initial carry",
+            location=user_location(),
+            hints=["call `model.loop(...)`, or use `jax.lax.scan` on data"],
+        )
+    _check_length("length", length)
+    starts = [_strong(outer, outer.value(x)) for x in leaves]
+    recorded = _record(body, outer, starts, tree)
+    values = [*starts, *recorded.read]
+    if checkpoint is not None and checkpoint < length:
+        _check_length("checkpoint", checkpoint)
+        results = _checkpointed(outer, recorded, values, len(starts), length, checkpoint)
+    else:
+        results = _run(recorded.graph, values, len(starts), length)
+    found = outer.add_all(results)
+    last = unflatten(tree, found[: len(starts)])
+    if recorded.emitted is None:
+        return last
+    return last, unflatten(recorded.emitted, [_placed(outer, v, axis) for v in found[len(starts) :]])
+
+
+def _check_length(name: str, length: Any) -> None:
+    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
+        raise ArgumentError(f"`{name}` is a positive integer, not {length!r}", location=user_location())
+
+
+def _strong(outer: Recording, value: Value) -> Value:
+    """A start whose dtype doesn't yield to others'."""
+    if value.is_table or not value.field_type.weak:
+        return value
+    return outer.add(record(Cast(value.field_type.dtype), value, location=user_location())[0]).value
+
+
+def _record(body: Callable[..., Any], outer: Recording, starts: Sequence[Value], tree: Any) -> Body:
+    inner = BodyRecording(outer)
+    step = parameter("step", index_type())
+    inner.nodes[step.node], inner.places[step] = None, Domain()
+    carries = [inner.new_input(f"carry{n}", v, outer.places[v]) for n, v in enumerate(starts)]
+    given = unflatten(tree, [v if v.is_table else inner._new(v) for v in carries])
+    result = body(given, inner._new(step)) if _takes_step(body) else body(given)
+    new, emitted = _taken_apart(result, tree)
+    outputs = [_fitting(inner, x, v) for x, v in zip(new, carries, strict=True)]
+    given_off, emitted_tree = flatten(emitted)
+    outputs += [inner.variable(x).value for x in given_off]
+    graph = Graph((step, *carries, *inner.read.values()), tuple(outputs))
+    return Body(graph, tuple(inner.read), None if emitted is None else emitted_tree)
+
+
+def _takes_step(body: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(body).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [p for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
+    return len(positional) > 1 or any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+
+
+def _taken_apart(result: Any, tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of the new carry, and what the step emits."""
+    leaves, found = flatten(result)
+    if found == tree:
+        return leaves, None
+    if isinstance(result, tuple) and len(result) == 2:
+        leaves, found = flatten(result[0])
+        if found == tree:
+            return leaves, result[1]
+    raise ArgumentError(
+        "the body of a loop returns a carry of another structure",
+        location=user_location(),
+        notes=[f"it was {tree}", f"it is  {found}"],
+        hints=["return the carry, or the carry and what the step emits"],
+    )
+
+
+def _fitting(inner: BodyRecording, x: Any, carry: Value) -> Value:
+    value = inner.variable(x).value if not is_table(x) else inner.value(x)
+    if value.is_table or carry.is_table:
+        raise ArgumentError("a table can't be carried: read it from the model", location=user_location())
+    if value.field_type.weak:
+        value = inner.add(record(Cast(carry.field_type.dtype), value, location=user_location())[0]).value
+    if value.field_type.dtype != carry.field_type.dtype:
+        raise DtypeError(
+            f"the carry begins as {carry.type} and becomes {value.type}",
+            location=user_location(),
+            hints=["convert one of them with `astype`"],
+        )
+    if value.dims != carry.dims or inner.domain(value) != inner.domain(carry):
+        raise DomainError(
+            "the carry changes its domain from step to step",
+            location=user_location(),
+            notes=[f"it begins on  {inner.domain(carry)}", f"it becomes    {inner.domain(value)}"],
+        )
+    return value
+
+
+def _run(graph: Graph, values: Sequence[Value], carries: int, length: int) -> tuple[Value, ...]:
+    return record(Loop(graph, length, carries, 0, STEPS), *values, location=user_location())
+
+
+def _checkpointed(
+    outer: Recording, body: Body, values: Sequence[Value], carries: int, length: int, size: int
+) -> tuple[Value, ...]:
+    """A loop over loops of `size` steps, and one over the steps that are left."""
+    if body.emitted is not None:
+        raise UnsupportedError(
+            "a loop with checkpoints emits nothing",
+            location=user_location(),
+            hints=["carry what you need, or leave `checkpoint` away"],
+        )
+    graph, whole, rest = body.graph, length // size, length % size
+    offset = _with_offset(graph, carries)
+    step, *inner = _like(graph.inputs)
+    start = pointwise("multiply", step, _constant(size))
+    segment = record(Loop(offset, size, carries, 0, STEPS), *inner[:carries], start, *inner[carries:])
+    results = _run(Graph((step, *inner), segment), values, carries, whole)
+    if not rest:
+        return results
+    outer.adopt(results)
+    first = _constant(whole * size)
+    return record(Loop(offset, rest, carries, 0, STEPS), *results, first, *values[carries:], location=user_location())
+
+
+def _with_offset(graph: Graph, carries: int) -> Graph:
+    """The body with one more input after the carries: the number of its first step."""
+    step, *inner = _like(graph.inputs)
+    (first,) = _like([graph.inputs[0]])
+    number = pointwise("add", first, step)
+    wanted = (None,) * len(graph.outputs)
+    outputs = record(Call(graph, wanted, "step"), number, *inner)
+    return Graph((step, *inner[:carries], first, *inner[carries:]), outputs)
+
+
+def _like(inputs: Sequence[Value]) -> list[Value]:
+    """New parameters of the same types and masks."""
+    new: dict[Value, Value] = {}
+    for value in sorted(inputs, key=lambda v: not v.is_table):
+        masks = [Mask(new[m.table], m.slot, m.moved) for m in value.masks]
+        new[value] = parameter(str(value.node.operation), value.type, masks)
+    return [new[v] for v in inputs]
+
+
+def _constant(n: int) -> Value:
+    from fieldjax.ir.build import literal
+
+    return literal(index_type().dtype.type(n))
+
+
+def _placed(outer: Recording, stack: Variable, axis: Dimension) -> Variable:
+    """A stack along the dimension that its user sees."""
+    others = [d for d in stack.dims if d != STEPS]
+    to = axis if others and not has_axes(others) else AXES[len(AXES) - len(others) - 1]
+    return outer.apply(Shift(STEPS, 0, to), stack)

@@ -1,0 +1,208 @@
+"""`record`: a model as a graph of operators, programs, loops and array arithmetic, to differentiate and compress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from fieldjax.connectivity import Mesh, is_table
+from fieldjax.errors import ArgumentError, user_location
+from fieldjax.frontend.handing_over import Handing
+from fieldjax.ir.graph import Graph, Node, Value
+from fieldjax.ir.simplify import simplify
+from fieldjax.model.recorder import Recording
+from fieldjax.model.report import Report, report
+from fieldjax.model.results import result_of
+from fieldjax.model.stepwise import evaluate
+from fieldjax.model.variable import Variable
+
+
+class Model(Recording):
+    """A recorded graph with named inputs and outputs.
+
+    Nothing is recorded because a model is open: an operation is recorded where it meets a variable, and
+    everything else is computed at once.
+    """
+
+    def __init__(self, inline: bool = False) -> None:
+        super().__init__()
+        self.inline = inline
+        self.inputs: dict[str, Value] = {}
+        self.outputs: dict[str, Value] = {}
+        self._results: dict[Value, Any] = {}
+
+    def input(self, name: str, data: Any) -> Any:
+        """An input: a field, an array, a scalar, a connectivity or a mesh. `data` is its default.
+
+        Returns a variable; for a mesh something that serves as `offset_provider`. Raises ArgumentError for a name
+        that is taken, and for what isn't data.
+        """
+        self._check_new(name, self.inputs, "input")
+        if isinstance(data, Mesh):
+            return RecordedMesh(self, name, data)
+        if isinstance(data, Variable):
+            raise ArgumentError("an input takes data, not a recorded value", location=user_location())
+        value = self.new_parameter(name, data if hasattr(data, "shape") or is_table(data) else _scalar(data))
+        self.inputs[name] = value
+        if is_table(data):
+            self._known[_identity(data)] = value
+            return data
+        return self._new(value)
+
+    def parameter(self, data: Any) -> Variable:
+        """A value that the model reads when it runs, without a name: it can be differentiated, not replaced."""
+        return self._new(self.value(data if hasattr(data, "shape") else _scalar(data)))
+
+    def constant(self, x: Any) -> Variable:
+        """A scalar that is compiled in. Raises ArgumentError for anything else."""
+        from fieldjax.embedded.leaves import is_scalar
+
+        if not is_scalar(x):
+            raise ArgumentError(f"a constant is a scalar, not {type(x).__name__}", location=user_location())
+        import numpy as np
+
+        return self._new(self.value(np.asarray(x)[()] if hasattr(x, "shape") else x))
+
+    def output(self, name: str, value: Any) -> None:
+        """Registers an output. Raises ArgumentError for a name that is taken, and for what isn't recorded."""
+        self._check_new(name, self.outputs, "output")
+        self.outputs[name] = self.value(value)
+
+    def _check_new(self, name: str, names: Mapping[str, Value], what: str) -> None:
+        if name in names:
+            raise ArgumentError(
+                f"the model has an {what} {name!r} already",
+                location=user_location(),
+                notes=[f"its {what}s are {', '.join(names)}"],
+            )
+
+    def name_of(self, value: Value) -> str | None:
+        """The name of an input or an output."""
+        named = {v: n for n, v in (*self.outputs.items(), *self.inputs.items())}
+        return named.get(value)
+
+    def loop(self, body: Any, init: Any, length: int, **options: Any) -> Any:
+        """`fieldjax.loop` in this model, also where the initial carry is made of plain data."""
+        from fieldjax.model.loops import loop
+
+        return loop(body, init, length, recorder=self, **options)
+
+    def kept(self) -> frozenset[Value]:
+        """The outputs."""
+        return frozenset(self.outputs.values())
+
+    def replaced(self, nodes: dict[Node, None], new: Mapping[Value, Value], moved: Mapping[Value, str]) -> None:
+        """Takes another graph; outputs follow their values."""
+        super().replaced(nodes, new, moved)
+        self.outputs = {name: new.get(v, v) for name, v in self.outputs.items()}
+        self._results = {new.get(v, v): x for v, x in self._results.items() if v not in moved}
+
+    @property
+    def graph(self) -> Graph:
+        """The graph from the parameters to the outputs: inputs first, in the order of their names' registration."""
+        inputs = dict.fromkeys((*self.inputs.values(), *self.data))
+        return simplify(Graph(tuple(inputs), tuple(self.outputs.values())))
+
+    def on_new(self, node: Node) -> None:
+        """Evaluates a new node where the model evaluates while it records."""
+        if self.inline:
+            evaluate(node, self.places, self._results, self.data)
+
+    def result(self, value: Value) -> Any:
+        """The data of a value, as a field or array, where the model evaluates while it records."""
+        if value in self.data:
+            return self.data[value]
+        if value not in self._results:
+            return super().result(value)
+        return result_of(value, self.domain(value), self._results[value], self.places)
+
+    def compile(self) -> Any:
+        """A function that runs the model: `run()`, or `run(name=data)` with other inputs, gives the outputs by name."""
+        from fieldjax.model.running import CompiledModel
+
+        return CompiledModel(self)
+
+    def run(self, backend: str | None = "jax", **inputs: Any) -> dict[str, Any]:
+        """Runs the model once. `backend=None` goes operation by operation and compiles nothing but regions."""
+        from fieldjax.model.running import run_stepwise
+
+        return self.compile()(**inputs) if backend is not None else run_stepwise(self, inputs)
+
+    @property
+    def compressed_operations(self) -> tuple[Any, ...]:
+        """The regions of the model, in the order in which they were made."""
+        return tuple(self.regions)
+
+    def report(self) -> Report:
+        """What was compiled for the model's regions, how often, how long it took, and how much is shared."""
+        return report(self.graph)
+
+    def __str__(self) -> str:
+        return str(self.graph)
+
+    def __repr__(self) -> str:
+        names = f"inputs: {', '.join(self.inputs) or 'none'}; outputs: {', '.join(self.outputs) or 'none'}"
+        return f"Model({len(self.nodes)} nodes; {names})"
+
+
+class RecordedMesh(Handing, Mapping[str, Any]):
+    """A mesh that is an input of a model: an `offset_provider` for the operators that the model calls."""
+
+    def __init__(self, model: Model, name: str, mesh: Mesh) -> None:
+        self.mesh, self._model, self.name = mesh, model, name
+        for key, table in mesh.items():
+            if is_table(table):
+                value = model.new_parameter(f"{name}.{key}", table)
+                model.inputs[f"{name}.{key}"] = model._known[_identity(table)] = value
+
+    @property
+    def recorder(self) -> Model:
+        """The model."""
+        return self._model
+
+    def __getitem__(self, name: str) -> Any:
+        return self.mesh[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.mesh)
+
+    def __len__(self) -> int:
+        return len(self.mesh)
+
+
+@contextmanager
+def record(inline: bool = False) -> Iterator[Model]:
+    """A new model to record into.
+
+    `inline=True` also evaluates every operation as it is recorded, so that `variable.data` can be looked at.
+
+    >>> import fieldjax as fj
+    >>> with fj.record() as model:
+    ...     x = model.input("x", 2.0)
+    ...     model.output("y", x * x + 1)
+    >>> run = model.compile()
+    >>> float(run()["y"]), float(run(x=3.0)["y"])
+    (5.0, 10.0)
+    """
+    yield Model(inline)
+
+
+def _identity(table: Any) -> Any:
+    from fieldjax.connectivity import identity_of
+
+    return identity_of(table)
+
+
+def _scalar(x: Any) -> Any:
+    """A Python number as an array, of JAX's default dtype."""
+    import numpy as np
+
+    from fieldjax.dtypes import of_literal
+    from fieldjax.embedded.leaves import is_scalar
+
+    if not is_scalar(x):
+        raise ArgumentError(
+            f"{x!r} isn't a field, an array, a scalar, a connectivity or a mesh", location=user_location()
+        )
+    return np.asarray(x, of_literal(x)[0])

@@ -1,0 +1,253 @@
+"""What is recorded: the graph of a model or of a loop's body, where its values live, and what they stand for."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from fieldjax.connectivity import Table, identity_of, is_table
+from fieldjax.domain import Domain
+from fieldjax.embedded.field import Field
+from fieldjax.embedded.leaves import is_scalar, leaf_type, parameter, place_of
+from fieldjax.errors import ArgumentError, FieldjaxError, TracingError, user_location
+from fieldjax.ir.build import adopt_masks, literal, pointwise
+from fieldjax.ir.graph import Mask, Node, Value
+from fieldjax.ir.operation import Operation, Place, record
+from fieldjax.ir.operations.literal import Parameter
+from fieldjax.model.axes import array_domain, check_shapes, is_array
+from fieldjax.model.broadcasting import stretched
+from fieldjax.model.variable import Variable
+
+
+class Recording:
+    """A graph that grows: its nodes in order, the place of every value, and the data behind parameters.
+
+    `places` holds the domain of each field, array and scalar, and whom to ask about each table. `data` is what
+    parameters stand for: the inputs that were given, and all that operations met from outside.
+    """
+
+    depth = 0
+
+    def __init__(self) -> None:
+        self.nodes: dict[Node, None] = {}
+        self.places: dict[Value, Place] = {}
+        self.data: dict[Value, Any] = {}
+        self.moved: dict[Value, str] = {}
+        """Values that left the graph, with the region that they are in."""
+        self.regions: list[Any] = []
+        """The regions that `compress` made here, in order."""
+        self._known: dict[Any, Value] = {}
+        self._variables: weakref.WeakSet[Variable] = weakref.WeakSet()
+        self._count = itertools.count()
+
+    # What the front end asks of a recorder.
+
+    def pointwise(self, function: str, *operands: Any) -> Variable:
+        """Records `function` of variables, fields, arrays and scalars."""
+        values = self._aligned([self.value(x) for x in operands])
+        return self.add(pointwise(function, *values, location=user_location()))
+
+    def apply(self, operation: Operation, *operands: Any) -> Variable:
+        """Records an operation on variables, fields, arrays and scalars."""
+        values = tuple(self.value(x) for x in operands)
+        if operation.joins:
+            values = adopt_masks(values, user_location())
+        return self.add(record(operation, *values, location=user_location())[0])
+
+    def call_operator(self, operator: Any, args: Any, kwargs: Any, out: Any, domain: Any, provider: Any) -> Any:
+        """Records a call of a field operator or scan operator as one operation."""
+        from fieldjax.model.calls import call_operator
+
+        return call_operator(self, operator, args, kwargs, out, domain, provider)
+
+    def call_program(self, program: Any, args: Any, kwargs: Any, provider: Any) -> None:
+        """Records a call of a program as one operation; its variables hold the new values."""
+        from fieldjax.model.calls import call_program
+
+        call_program(self, program, args, kwargs, provider)
+
+    # Values.
+
+    def value(self, x: Any) -> Value:
+        """What `x` is in this graph: a variable's value, a literal for a scalar, a parameter for anything else.
+
+        Raises ArgumentError for what isn't data, TracingError for a variable of another recording.
+        """
+        if isinstance(x, Variable):
+            return self._own(x)
+        if isinstance(x, Value):
+            return x
+        if isinstance(x, (bool, int, float, np.generic)) and is_scalar(x):
+            value = literal(x)
+            self.adopt([value])
+            return value
+        if not (isinstance(x, Field) or is_table(x) or hasattr(x, "shape")):
+            raise ArgumentError(f"{x!r} can't stand beside recorded values", location=user_location())
+        return self.known(x)
+
+    def _own(self, variable: Variable) -> Value:
+        if variable.value in self.moved:
+            raise TracingError(
+                f"this value is inside of the region {self.moved[variable.value]} now",
+                location=user_location(),
+                hints=["give it to `compress` as an output, or expose it with `intermediates='all'`"],
+            )
+        if variable.recorder is not self:
+            return self._from_other(variable)
+        return variable.value
+
+    def _from_other(self, variable: Variable) -> Value:
+        raise TracingError(
+            "values of two recorded models meet",
+            location=user_location(),
+            hints=["give the data to this model with `model.input`"],
+        )
+
+    def known(self, x: Any) -> Value:
+        """The parameter for a field, an array or a connectivity from outside: one for each."""
+        key = identity_of(x) if is_table(x) else id(x)
+        if key not in self._known:
+            self._known[key] = self.new_parameter(f"p{next(self._count)}", x)
+        return self._known[key]
+
+    def known_value(self, x: Any) -> Value | None:
+        """The parameter for something from outside that was met before."""
+        return self._known.get(identity_of(x) if is_table(x) else id(x))
+
+    def new_parameter(self, name: str, x: Any) -> Value:
+        """A parameter that stands for `x`."""
+        tables: list[Table] = []
+        x = x if isinstance(x, Field) or is_table(x) else as_array(x)
+        if isinstance(x, Field) or is_table(x) or not x.ndim:
+            kind, place = leaf_type(x, tables), place_of(x)
+        else:
+            place = array_domain(x.shape)
+            kind = leaf_type(Field._trusted(x, place, (), None), tables)
+        masks = [Mask(self.known(tables[position]), slot, moved) for position, slot, moved in kind.masks]
+        value = parameter(name, kind.type, masks)
+        self.nodes[value.node] = None
+        self.places[value], self.data[value] = place, x
+        return value
+
+    def variable(self, x: Any) -> Variable:
+        """`x` as a variable of this recording."""
+        return x if isinstance(x, Variable) and x.recorder is self else self._new(self.value(x))
+
+    def _new(self, value: Value) -> Variable:
+        made = Variable(value, self)
+        self._variables.add(made)
+        return made
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that somebody holds."""
+        return list(self._variables)
+
+    def add(self, value: Value) -> Variable:
+        """The variable of a value that was just recorded."""
+        return self.add_all([value])[0]
+
+    def add_all(self, values: Sequence[Value]) -> list[Variable]:
+        """The variables of values that were just recorded. Nothing is added when one of them can't be computed."""
+        self.adopt(values)
+        return [self._new(v) for v in values]
+
+    def adopt(self, values: Iterable[Value]) -> None:
+        """Adds nodes that aren't known yet, with all that they read. All or none of them."""
+        new = self._unknown([v.node for v in values])
+        places: dict[Value, Place] = {}
+        for node in new:
+            given = [places[v] if v in places else self.places[v] for v in node.inputs]
+            places.update(zip(node.results(), self._places(node, given), strict=True))
+        self.nodes.update(dict.fromkeys(new))
+        self.places.update(places)
+        for node in new:
+            self.on_new(node)
+
+    def _unknown(self, roots: Sequence[Node]) -> list[Node]:
+        found: dict[Node, None] = {}
+        stack = [(n, iter(n.inputs)) for n in reversed(roots) if n not in self.nodes]
+        while stack:
+            node, pending = stack[-1]
+            step = next((v.node for v in pending if v.node not in self.nodes and v.node not in found), None)
+            if step is not None:
+                stack.append((step, iter(step.inputs)))
+            else:
+                stack.pop()
+                found[node] = None
+        return list(found)
+
+    def _places(self, node: Node, given: Sequence[Place]) -> Sequence[Domain]:
+        assert not isinstance(node.operation, Parameter), node
+        try:
+            return node.operation.available(node, given)
+        except FieldjaxError as error:
+            raise (error if node.location is None else error.with_location(node.location)) from None
+
+    def on_new(self, node: Node) -> None:
+        """Called for each new node."""
+
+    def domain(self, value: Value) -> Domain:
+        """Where a value lives."""
+        place = self.places[value]
+        assert isinstance(place, Domain), place
+        return place
+
+    def kept(self) -> frozenset[Value]:
+        """Values that are wanted whoever reads them: the outputs."""
+        return frozenset()
+
+    def replaced(self, nodes: dict[Node, None], new: Mapping[Value, Value], moved: Mapping[Value, str]) -> None:
+        """Takes another graph, in which `new` stand for the values that they replace, and `moved` are gone.
+
+        Variables and names follow their values; places are those that they were.
+        """
+        self.places.update((to, self.places[value]) for value, to in new.items())
+        for value in (*moved, *(v for v, to in new.items() if to != v)):
+            self.places.pop(value, None)
+        self.nodes = nodes
+        self.moved.update(moved)
+        for variable in self.variables:
+            variable.value = new.get(variable.value, variable.value)
+
+    def name_of(self, value: Value) -> str | None:
+        """The name of a value that has one."""
+        return None
+
+    def result(self, value: Value) -> Any:
+        """The data of a value."""
+        raise TracingError(
+            "a recorded value has no data before the model runs",
+            location=user_location(),
+            hints=["`model.compile()` gives a function that returns the outputs; `record(inline=True)` evaluates"],
+        )
+
+    def _aligned(self, values: list[Value]) -> list[Value]:
+        """Values that can meet: axes of length one are dropped where another array has more."""
+        arrays = [v for v in values if is_array(v.dims)]
+        if not arrays:
+            return values
+        if any(v.dims and not is_array(v.dims) for v in values):
+            raise ArgumentError(
+                "an array meets a field",
+                location=user_location(),
+                hints=["wrap the array: `as_field(domain, array)`"],
+            )
+        shapes = [self.domain(v).shape for v in arrays]
+        check_shapes(shapes)
+        return values if len(set(shapes)) == 1 else [stretched(self, v, shapes) for v in values]
+
+
+def as_array(x: Any) -> Any:
+    """Something with a shape as an array that JAX takes, with a dtype that yields to no other. Raises DtypeError for 64 bits while x64 is off."""
+    from fieldjax.dtypes import require_x64
+
+    require_x64(np.dtype(x.dtype), "an array")
+    if not isinstance(x, jax.Array):
+        return np.array(x)
+    return jax.lax.convert_element_type(x, x.dtype) if x.weak_type else x

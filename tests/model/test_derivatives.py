@@ -1,0 +1,433 @@
+"""Recorded derivatives, to any order and in both directions, against JAX's of the same function.
+
+The requirement that a test shows (D1, D3, ...) is the one of the specification of `compress`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fieldjax as fj
+from tests.model.models import Cell, chain, chain_reference, heights, layer, mesh, smooth, smooth_reference
+
+BACKENDS = pytest.mark.parametrize("backend", ["jax", None], ids=["compiled", "op by op"])
+X, P = jnp.linspace(0.1, 1.0, 5), jnp.asarray(0.7)
+
+
+def total(layers: int) -> Callable[[Any, Any], jax.Array]:
+    run = chain_reference(layers)
+    return lambda x, p: jnp.sum(run(x, p))
+
+
+@BACKENDS
+def test_d1_reverse_mode_of_scalars_and_arrays(backend: Any) -> None:
+    model, values, p = chain(3)
+    y, x = values[-1], values[0]
+    s = fj.sum(y)
+    found = {
+        "s by x": fj.derivative(s, x),
+        "s by p": fj.derivative(s, p),
+        "y by x": fj.derivative(y, x),
+        "y by x at once": fj.derivative(y, x, loop=False),
+        "y by p": fj.derivative(y, p),
+        "diagonal": fj.derivative(y, x, elementwise=True),
+        "hessian": fj.hessian(s, x),
+        "hessian at once": fj.hessian(s, x, loop=False),
+        "mixed": fj.derivative(fj.derivative(s, p), x),
+    }
+    run, sums = chain_reference(3), total(3)
+    jacobian = jax.jacobian(run)(X, P)
+    want = {
+        "s by x": jax.grad(sums)(X, P),
+        "s by p": jax.grad(sums, 1)(X, P),
+        "y by x": jacobian,
+        "y by x at once": jacobian,
+        "y by p": jax.jacobian(run, 1)(X, P),
+        "diagonal": jnp.diag(jacobian),
+        "hessian": jax.hessian(sums)(X, P),
+        "hessian at once": jax.hessian(sums)(X, P),
+        "mixed": jax.grad(jax.grad(sums, 1))(X, P),
+    }
+    for name, value in found.items():
+        assert value.shape == want[name].shape, name
+        model.output(name, value)
+    result = model.run(backend)
+    for name, value in want.items():
+        np.testing.assert_allclose(result[name], value, rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+def test_d1_lists_give_dicts_and_no_path_is_zero() -> None:
+    with fj.record() as model:
+        x, y, z = (model.input(n, v) for n, v in (("x", 2.0), ("y", 3.0), ("z", np.ones(2))))
+        a, b = x * y, x * x
+        rows = {
+            "by two": fj.derivative(a, [x, y]),
+            "of two": fj.derivative([a, b], x),
+            "all": fj.derivative([a, b], [x, z]),
+        }
+        assert list(rows["by two"]) == [x, y] and list(rows["of two"]) == [a, b]
+        assert list(rows["all"]) == [(a, x), (a, z), (b, x), (b, z)]
+        for name, found in rows.items():
+            for n, value in enumerate(found.values()):
+                model.output(f"{name} {n}", value)
+    result = {name: np.asarray(value).tolist() for name, value in model.run().items()}
+    assert [result[f"by two {n}"] for n in range(2)] == [3.0, 2.0]
+    assert [result[f"of two {n}"] for n in range(2)] == [3.0, 4.0]
+    assert [result[f"all {n}"] for n in range(4)] == [3.0, [0.0, 0.0], 4.0, [0.0, 0.0]]
+
+
+@BACKENDS
+def test_d1_forward_mode_and_the_dot_product(backend: Any) -> None:
+    model, values, p = chain(3)
+    y, x = values[-1], values[0]
+    direction, weight = np.cos(np.arange(5.0)), np.sin(1 + np.arange(5.0))
+    d, w = model.input("d", direction), model.input("w", weight)
+    model.output("tangent", fj.jvp(y, x, d))
+    model.output("both", fj.jvp(y, [x, p], [d, 2.0]))
+    model.output("cotangent", fj.vjp(y, w, x))
+    model.output("second", fj.jvp(fj.derivative(fj.sum(y), x), x, d))
+    result = model.run(backend)
+    run = chain_reference(3)
+    np.testing.assert_allclose(result["tangent"], jax.jvp(lambda x: run(x, P), (X,), (direction,))[1], rtol=1e-13)
+    np.testing.assert_allclose(result["both"], jax.jvp(run, (X, P), (direction, jnp.asarray(2.0)))[1], rtol=1e-13)
+    np.testing.assert_allclose(result["tangent"] @ weight, direction @ result["cotangent"], rtol=1e-13)
+    hessian = jax.hessian(total(3))(X, P)
+    np.testing.assert_allclose(result["second"], hessian @ direction, rtol=1e-12)
+
+
+@BACKENDS
+def test_fields_on_meshes(backend: Any) -> None:
+    with fj.record() as model:
+        m, f, a = model.input("mesh", mesh()), model.input("f", heights()), model.input("a", 0.5)
+        g = smooth(smooth(f, a, offset_provider=m), a, offset_provider=m)
+        s = fj.sum(g * g)
+        model.output("by f", fj.derivative(s, f))
+        model.output("by a", fj.derivative(s, a))
+        model.output("jacobian", fj.derivative(g, f))
+        model.output("hessian", fj.hessian(s, f))
+
+    def run(x: Any, a: Any) -> jax.Array:
+        return smooth_reference(smooth_reference(x, a), a)
+
+    def sums(x: Any, a: Any) -> jax.Array:
+        return jnp.sum(run(x, a) ** 2)
+
+    x, result = jnp.linspace(0.2, 1.0, 6), model.run(backend)
+    assert result["by f"].domain == fj.domain({Cell: 6})
+    np.testing.assert_allclose(result["by f"].asnumpy(), jax.grad(sums)(x, 0.5), rtol=1e-12)
+    np.testing.assert_allclose(result["by a"], jax.grad(sums, 1)(x, 0.5), rtol=1e-12)
+    np.testing.assert_allclose(result["jacobian"], jax.jacobian(run)(x, 0.5), rtol=1e-12)
+    np.testing.assert_allclose(result["hessian"], jax.hessian(sums)(x, 0.5), rtol=1e-11)
+
+
+@BACKENDS
+@pytest.mark.parametrize("checkpoint", [None, 1, 3, 7], ids=str)
+def test_d3_loops(backend: Any, checkpoint: Any) -> None:
+    def body(m: Any) -> Callable[[Any, Any, Any], Any]:
+        return lambda c, p, i: layer(c, p, m) + 0.1 * i
+
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        last = fj.loop(lambda c, i: body(fj)(c, p, i), x, 7, checkpoint=checkpoint)
+        s = fj.sum(last)
+        model.output("value", last)
+        model.output("by x", fj.derivative(s, x))
+        model.output("by p", fj.derivative(s, p))
+        model.output("tangent", fj.jvp(last, p, 1.0))
+        model.output("hessian", fj.hessian(s, x))
+        model.output("second", fj.derivative(fj.derivative(s, p), p))
+
+    def run(x: Any, p: Any) -> jax.Array:
+        for i in range(7):
+            x = body(jnp)(x, p, i)
+        return x
+
+    def sums(x: Any, p: Any) -> jax.Array:
+        return jnp.sum(run(x, p))
+
+    result = model.run(backend)
+    want = {
+        "value": run(X, P),
+        "by x": jax.grad(sums)(X, P),
+        "by p": jax.grad(sums, 1)(X, P),
+        "tangent": jax.jacobian(run, 1)(X, P),
+        "hessian": jax.hessian(sums)(X, P),
+        "second": jax.grad(jax.grad(sums, 1), 1)(X, P),
+    }
+    for name, value in want.items():
+        np.testing.assert_allclose(result[name], value, rtol=1e-11, atol=1e-14, err_msg=name)
+
+
+@BACKENDS
+def test_d3_loops_over_fields_that_emit(backend: Any) -> None:
+    with fj.record() as model:
+        m, f, a = model.input("mesh", mesh()), model.input("f", heights()), model.input("a", 0.3)
+        last, (history, sums) = fj.loop(lambda c, i: (smooth(c, a, offset_provider=m), (c * 2.0, fj.sum(c) * i)), f, 4)
+        loss = fj.sum(history * history) + fj.sum(sums) + fj.sum(last)
+        model.output("history", history)
+        model.output("sums", sums)
+        model.output("by f", fj.derivative(loss, f))
+        model.output("by a", fj.derivative(loss, a))
+
+    def run(x: Any, a: Any) -> Any:
+        states, sums = [], []
+        for i in range(4):
+            states.append(2 * x)
+            sums.append(jnp.sum(x) * i)
+            x = smooth_reference(x, a)
+        return jnp.stack(states), jnp.stack(sums), x
+
+    def loss_of(x: Any, a: Any) -> jax.Array:
+        states, sums, last = run(x, a)
+        return jnp.sum(states**2) + jnp.sum(sums) + jnp.sum(last)
+
+    x, result = jnp.linspace(0.2, 1.0, 6), model.run(backend)
+    step = fj.Dimension("step")
+    assert result["history"].domain == fj.domain({Cell: 6, step: 4})
+    np.testing.assert_allclose(result["history"].asnumpy(), run(x, 0.3)[0].T, rtol=1e-13)
+    np.testing.assert_allclose(result["sums"], run(x, 0.3)[1], rtol=1e-13)
+    np.testing.assert_allclose(result["by f"].asnumpy(), jax.grad(loss_of)(x, 0.3), rtol=1e-12)
+    np.testing.assert_allclose(result["by a"], jax.grad(loss_of, 1)(x, 0.3), rtol=1e-12)
+
+
+def test_d3_loops_in_loops_and_structured_carries() -> None:
+    with fj.record() as model:
+        x = model.input("x", X)
+        outer = fj.loop(
+            lambda c, i: {"a": fj.loop(lambda d, j: fj.sin(d) + 0.1 * i * j, c["a"], 3), "b": c["b"] + c["a"]},
+            {"a": x, "b": x * 0.0},
+            2,
+        )
+        model.output("b", outer["b"])
+        model.output("slope", fj.derivative(fj.sum(outer["b"]), x))
+
+    def run(x: Any) -> jax.Array:
+        a, b = x, 0 * x
+        for i in range(2):
+            start = a
+            for j in range(3):
+                a = jnp.sin(a) + 0.1 * i * j
+            b = b + start
+        return b
+
+    result = model.run()
+    np.testing.assert_allclose(result["b"], run(X), rtol=1e-13)
+    np.testing.assert_allclose(result["slope"], jax.grad(lambda x: jnp.sum(run(x)))(X), rtol=1e-12)
+
+
+LOOP_ERRORS: dict[str, tuple[Any, str]] = {
+    "nothing recorded": (lambda x: fj.loop(lambda c: c, 1.0, 3), "no value of a recorded model"),
+    "length": (lambda x: fj.loop(lambda c: c, x, 0), "`length` is a positive integer, not 0"),
+    "structure": (lambda x: fj.loop(lambda c: (c, c, c), x, 3), "a carry of another structure"),
+    "dtype": (lambda x: fj.loop(lambda c: c.astype("float32"), x, 3), "begins as float64.*becomes float32"),
+    "domain": (lambda x: fj.loop(lambda c: c[1:], x, 3), "changes its domain from step to step"),
+    "emits": (lambda x: fj.loop(lambda c: (c, c), x, 3, checkpoint=2), "with checkpoints emits nothing"),
+}
+
+
+@pytest.mark.parametrize("name", LOOP_ERRORS)
+def test_errors_of_loops(name: str) -> None:
+    do, message = LOOP_ERRORS[name]
+    with fj.record() as model:
+        x = model.input("x", X)
+    before = list(model.nodes)
+    with pytest.raises(fj.FieldjaxError, match=message):
+        do(x)
+    assert list(model.nodes) == before
+
+
+@BACKENDS
+@pytest.mark.parametrize("solver", ["newton", "fixed point", "own"])
+def test_d3_implicit_values_follow_their_equation(backend: Any, solver: str) -> None:
+    def own(residual: Any, start: Any) -> Any:
+        return jax.lax.fori_loop(0, 200, lambda _, y: y - 0.5 * residual(y), start)
+
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        root = fj.implicit(
+            lambda y: y - (0.4 * fj.cos(y * p) + x), x, solver=own if solver == "own" else solver, steps=200
+        )
+        s = fj.sum(root * root)
+        model.output("root", root)
+        model.output("jacobian", fj.derivative(root, x))
+        model.output("by p", fj.derivative(s, p))
+        model.output("tangent", fj.jvp(root, p, 1.0))
+        model.output("second", fj.derivative(fj.derivative(s, p), p))
+        model.output("hessian", fj.hessian(s, x))
+
+    def solve(x: Any, p: Any) -> jax.Array:
+        y = x
+        for _ in range(60):
+            y = 0.4 * jnp.cos(y * p) + x
+        return y
+
+    def sums(x: Any, p: Any) -> jax.Array:
+        return jnp.sum(solve(x, p) ** 2)
+
+    result = model.run(backend)
+    want = {
+        "root": solve(X, P),
+        "jacobian": jax.jacobian(solve)(X, P),
+        "by p": jax.grad(sums, 1)(X, P),
+        "tangent": jax.jacobian(solve, 1)(X, P),
+        "second": jax.grad(jax.grad(sums, 1), 1)(X, P),
+        "hessian": jax.hessian(sums)(X, P),
+    }
+    for name, value in want.items():
+        np.testing.assert_allclose(result[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_an_equation_that_is_not_solved_gives_nan() -> None:
+    with fj.record() as model:
+        x = model.input("x", 1.0)
+        model.output("root", fj.implicit(lambda y: y * y + x, x))
+        model.output("slow", fj.implicit(lambda y: (y - x) * 0.001 + 1.0, x, solver="fixed point", steps=3))
+    result = model.run()
+    assert np.isnan(result["root"]) and np.isnan(result["slow"])
+
+
+def test_an_unknown_solver_is_an_error() -> None:
+    with fj.record() as model:
+        x = model.input("x", 1.0)
+        with pytest.raises(fj.FieldjaxError, match="`solver` is one of 'newton', 'fixed point' or a function"):
+            fj.implicit(lambda y: y - x, x, solver="magic")
+
+
+def host(x: np.ndarray, p: np.ndarray) -> np.ndarray:
+    assert isinstance(x, np.ndarray)
+    return np.sin(x) * p
+
+
+RULES: dict[str, Any] = {
+    "both": {
+        "vjp": lambda i, c: (np.cos(i[0]) * i[1] * c[0], (np.sin(i[0]) * c[0]).sum()),
+        "jvp": lambda i, t: (np.cos(i[0]) * i[1] * t[0] + np.sin(i[0]) * t[1],),
+    },
+    "jacobian": {"jacobian": lambda x, p: (np.diag(np.cos(x)) * p, np.sin(x))},
+}
+
+
+@BACKENDS
+@pytest.mark.parametrize("rule", RULES)
+def test_d3_host_operations_use_their_own_derivatives(backend: Any, rule: str) -> None:
+    operation = fj.custom_operation(host, host=True, like=np.zeros(5), **RULES[rule])
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        y = operation(x, p)
+        s = fj.sum(y * y)
+        model.output("y", y)
+        model.output("by x", fj.derivative(s, x))
+        model.output("by p", fj.derivative(s, p))
+        model.output("tangent", fj.jvp(y, [x, p], [x, 1.0]))
+
+    def run(x: Any, p: Any) -> jax.Array:
+        return jnp.sin(x) * p
+
+    result = model.run(backend)
+    np.testing.assert_allclose(result["y"], run(X, P))
+    np.testing.assert_allclose(result["by x"], jax.grad(lambda x: jnp.sum(run(x, P) ** 2))(X))
+    np.testing.assert_allclose(result["by p"], jax.grad(lambda p: jnp.sum(run(X, p) ** 2))(P))
+    np.testing.assert_allclose(result["tangent"], jax.jvp(run, (X, P), (X, jnp.asarray(1.0)))[1])
+
+
+def test_d3_a_missing_direction_is_one_error() -> None:
+    one_way = fj.custom_operation(host, host=True, like=np.zeros(5), vjp=RULES["both"]["vjp"], name="host")
+    other = fj.custom_operation(host, host=True, like=np.zeros(5), jvp=RULES["both"]["jvp"], name="host")
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        with pytest.raises(fj.FieldjaxError, match="host has no forward derivative") as caught:
+            fj.jvp(one_way(x, p), x, x)
+        assert "custom_operation(..., jvp=...)" in str(caught.value)
+        with pytest.raises(fj.FieldjaxError, match="host has no reverse derivative"):
+            fj.derivative(fj.sum(other(x, p)), x)
+        first = fj.derivative(fj.sum(one_way(x, p)), x)
+        with pytest.raises(fj.FieldjaxError, match="cotangent of host has no reverse derivative"):
+            fj.derivative(fj.sum(first), x)
+
+
+def test_d3_traceable_operations_are_differentiated_by_jax_to_any_order() -> None:
+    cumulate = fj.custom_operation(lambda x, p: jnp.cumsum(x) * p)
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        y = cumulate(x, p)
+        s = fj.sum(y * y * y)
+        model.output("hessian", fj.hessian(s, x))
+        model.output("tangent", fj.jvp(y, x, x))
+
+    result = model.run()
+    want = jax.hessian(lambda x: jnp.sum((jnp.cumsum(x) * P) ** 3))(X)
+    np.testing.assert_allclose(result["hessian"], want, rtol=1e-12)
+    np.testing.assert_allclose(result["tangent"], np.cumsum(X) * P)
+
+
+def test_a_custom_operation_that_gives_something_else_is_an_error() -> None:
+    wrong = fj.custom_operation(lambda x: x[:2], like=np.zeros(5), name="wrong")
+    with fj.record() as model:
+        model.output("y", wrong(model.input("x", X)))
+    with pytest.raises(fj.FieldjaxError, match="wrong gives arrays of other shapes") as caught:
+        model.run()
+    assert "stated: float64[5]" in str(caught.value) and "given:  float64[2]" in str(caught.value)
+
+
+@st.composite
+def programs(draw: Any) -> list[tuple[str, int, int]]:
+    """Lines of a random program: a function and which of the values so far it takes."""
+    length = draw(st.integers(2, 8))
+    functions = st.sampled_from(["add", "multiply", "sin", "tanh", "square", "divide", "where", "sum"])
+    lines = []
+    for n in range(length):
+        take = st.integers(0, n + 1)
+        lines.append((draw(functions), draw(take), draw(take)))
+    return lines
+
+
+def run_lines(lines: list[tuple[str, int, int]], x: Any, p: Any, m: Any) -> Any:
+    values = [x, p]
+    for function, i, j in lines:
+        a, b = values[i], values[j]
+        made = {
+            "add": lambda a=a, b=b: a + b,
+            "multiply": lambda a=a, b=b: a * b,
+            "sin": lambda a=a: m.sin(a),
+            "tanh": lambda a=a, b=b: m.tanh(a) - b,
+            "square": lambda a=a: a * a,
+            "divide": lambda a=a, b=b: a / (2.0 + b * b),
+            "where": lambda a=a, b=b: m.where(a > b, a * 2.0, b),
+            "sum": lambda a=a, b=b: m.sum(a) * b,
+        }[function]
+        values.append(made())
+    return m.sum(values[-1] * x)
+
+
+@given(lines=programs())
+def test_random_models_have_jax_derivatives(lines: list[tuple[str, int, int]]) -> None:
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        s = run_lines(lines, x, p, fj)
+        model.output("s", s)
+        model.output("by x", fj.derivative(s, x))
+        model.output("by p", fj.derivative(s, p))
+        model.output("hessian", fj.hessian(s, x))
+        model.output("tangent", fj.jvp(s, x, x))
+
+    def run(x: Any, p: Any) -> jax.Array:
+        return run_lines(lines, x, p, jnp)
+
+    result = model.run()
+    want = {
+        "s": run(X, P),
+        "by x": jax.grad(run)(X, P),
+        "by p": jax.grad(run, 1)(X, P),
+        "hessian": jax.hessian(run)(X, P),
+        "tangent": jax.jvp(lambda x: run(x, P), (X,), (X,))[1],
+    }
+    for name, value in want.items():
+        np.testing.assert_allclose(result[name], value, rtol=1e-10, atol=1e-10, err_msg=name)
