@@ -10,6 +10,7 @@ from fieldjax.ir.graph import Node, Value
 from fieldjax.ir.operations.literal import Literal, Parameter
 from fieldjax.model.isolation import reads_of
 from fieldjax.model.recorder import Recording
+from fieldjax.model.stepwise import is_endless
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,16 @@ def bounded(
             hints=["add them to the outputs, or expose them with `intermediates='used'`"],
         )
     given = [*outputs, *{"none": [], "used": used, "all": inner}[intermediates]]
-    extra = [v for v in reads_of(list(inside)) if v not in inputs]
+    extra = [v for v in _read(recording, list(inside)) if v not in inputs]
     return Boundary(tuple(inside), (*inputs, *extra), tuple(given))
+
+
+def _read(recording: Recording, nodes: Sequence[Node]) -> list[Value]:
+    """What nodes read that is there as an array: what has no end is computed inside too."""
+    found: list[Value] = []
+    for value in reads_of(nodes):
+        found += _read(recording, [value.node]) if is_endless(recording.places[value]) else [value]
+    return list(dict.fromkeys(found))
 
 
 def _named(recording: Recording, value: Value) -> str:

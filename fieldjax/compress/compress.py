@@ -179,7 +179,7 @@ def _ends(inputs: Any, outputs: Any) -> tuple[Recording, list[Value], list[Value
 
 def _known(recording: Recording, x: Any) -> Value:
     """A value of the graph. Raises TracingError for one of another model, ArgumentError for one that isn't there."""
-    value = recording.value(x) if isinstance(x, Variable) or not hasattr(x, "shape") else recording.known_value(x)
+    value = recording.value(x) if isinstance(x, Variable) else recording.known_value(x)
     if value is None or value.node not in recording.nodes:
         raise ArgumentError(f"{x!r} isn't a value of the model", location=user_location())
     return value

@@ -111,6 +111,7 @@ class FieldOperator(EntryPoint):
         return self.planned_call(args, {**named, "out": kwargs.get("out"), "domain": kwargs.get("domain")}, provider)
 
     def planned_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
+        """A call with all its arguments, recorded and planned, not run."""
         named = {n: x for n, x in kwargs.items() if n not in ("out", "domain")}
         args, named, static = self._marked(args, named)
         call = read_call(args, named)

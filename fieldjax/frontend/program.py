@@ -73,6 +73,7 @@ class FieldProgram(EntryPoint):
         return self.planned_call(*self._completed(args, kwargs), provider)
 
     def planned_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], provider: Provider) -> Planned:
+        """A call with all its arguments, recorded and planned, not run."""
         args, kwargs, static = self._marked(args, kwargs)
         call = on_domains(read_call(args, kwargs))
         recording = self._execution.recording(call, provider, lambda: record_program(self.function, call, provider))

@@ -42,6 +42,10 @@ class Executable:
 
         self._run = options.compiled(evaluate)
 
+    def text(self, arrays: Sequence[Any]) -> str:
+        """The StableHLO text of the function for these arrays."""
+        return self._run.lower(*arrays).as_text()
+
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The arrays of the graph's outputs."""
         self.stats.calls += 1

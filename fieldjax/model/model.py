@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from fieldjax.connectivity import Mesh, is_table
-from fieldjax.errors import ArgumentError, user_location
+from fieldjax.errors import ArgumentError, DomainError, user_location
 from fieldjax.frontend.handing_over import Handing
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.simplify import simplify
 from fieldjax.model.recorder import Recording
 from fieldjax.model.report import Report, report
 from fieldjax.model.results import result_of
-from fieldjax.model.stepwise import evaluate
+from fieldjax.model.stepwise import evaluate, is_endless
 from fieldjax.model.variable import Variable
 
 
@@ -65,9 +65,19 @@ class Model(Recording):
         return self._new(self.value(np.asarray(x)[()] if hasattr(x, "shape") else x))
 
     def output(self, name: str, value: Any) -> None:
-        """Registers an output. Raises ArgumentError for a name that is taken, and for what isn't recorded."""
+        """Registers an output.
+
+        Raises ArgumentError for a name that is taken, DomainError for a value that extends without end.
+        """
         self._check_new(name, self.outputs, "output")
-        self.outputs[name] = self.value(value)
+        found = self.value(value)
+        if is_endless(self.places[found]):
+            raise DomainError(
+                f"the output {name!r} extends without end: {self.places[found]}",
+                location=user_location(),
+                hints=["let it meet a field that has an end"],
+            )
+        self.outputs[name] = found
 
     def _check_new(self, name: str, names: Mapping[str, Value], what: str) -> None:
         if name in names:

@@ -244,7 +244,10 @@ class Recording:
 
 
 def as_array(x: Any) -> Any:
-    """Something with a shape as an array that JAX takes, with a dtype that yields to no other. Raises DtypeError for 64 bits while x64 is off."""
+    """Something with a shape as an array that JAX takes, with a dtype that yields to no other.
+
+    Raises DtypeError for 64 bits while x64 is off.
+    """
     from fieldjax.dtypes import require_x64
 
     require_x64(np.dtype(x.dtype), "an array")

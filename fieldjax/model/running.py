@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -72,6 +72,10 @@ class CompiledModel:
             for name, value in self.outputs.items()
         }
 
+    def text(self) -> list[str]:
+        """The StableHLO text of each step, for the default inputs."""
+        return Bound(self.graph, self.steps, self._data).text(self._data)
+
 
 class Bound:
     """The schedule for inputs on certain domains and meshes: every step with its compiled function."""
@@ -103,7 +107,13 @@ class Bound:
         last = {v: n for n, step in enumerate(steps) for v in step.inputs}
         return {v: n for v, n in last.items() if v not in self._outputs and not isinstance(v.node.operation, Parameter)}
 
-    def run(self, data: Mapping[Value, Any]) -> dict[Value, Any]:
+    def text(self, data: Mapping[Value, Any]) -> list[str]:
+        """The StableHLO text of each step."""
+        texts: list[str] = []
+        self.run(data, lambda function, arrays: texts.append(function.text(arrays)))
+        return texts
+
+    def run(self, data: Mapping[Value, Any], before: Callable[..., None] | None = None) -> dict[Value, Any]:
         """The arrays of the outputs; others are dropped as soon as nobody reads them any more."""
         known = {v: data_of(x) for v, x in data.items()}
         for n, (step, (function, attached)) in enumerate(self._steps):
@@ -113,6 +123,8 @@ class Bound:
             ]
             if self._on_devices and step.options.device is None:
                 arrays = jax.device_put(arrays, jax.devices()[0])
+            if before is not None:
+                before(function, arrays)
             known.update(zip(step.outputs, function(arrays), strict=True))
             for value in step.inputs:
                 if self._last.get(value) == n:

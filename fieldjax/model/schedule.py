@@ -39,7 +39,9 @@ def schedule(graph: Graph, places: Mapping[Value, Place]) -> list[Step]:
         if (step := _segment(graph, segment, places)) is not None:
             steps.append(step)
         steps += [_region(n) for n in nodes if is_apart(n)]
-    return steps
+    wanted = (*graph.outputs, *(v for n in graph.nodes if is_apart(n) for v in n.inputs))
+    literals = tuple(v for v in dict.fromkeys(wanted) if isinstance(v.node.operation, Literal))
+    return [step_of(literals, places, lambda n: False), *steps] if literals else steps
 
 
 def is_apart(node: Node) -> bool:

@@ -1,0 +1,378 @@
+"""What a region is: R1 to R10 of the specification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fieldjax as fj
+from fieldjax.ir.operations.pointwise import Pointwise
+from fieldjax.model.region import Region
+from tests.model.models import Cell, chain, chain_reference, heights, layer, mesh, smooth, smooth_reference, state
+
+X, P = jnp.linspace(0.1, 1.0, 5), jnp.asarray(0.7)
+
+
+def regions(model: fj.Model) -> list[Region]:
+    return [n.operation for n in model.nodes if isinstance(n.operation, Region)]
+
+
+def operations(model: fj.Model) -> list[str]:
+    return [str(n.operation) for n in model.nodes if n.inputs]
+
+
+def test_r1_a_region_takes_the_place_of_its_operations_and_keeps_its_outputs() -> None:
+    model, values, p = chain(4)
+    model.output("middle", values[2])
+    downstream = values[2] * 2.0
+    op = fj.compress([values[0], p], values[2], name="first")
+    assert [str(r) for r in regions(model)] == ["region first"]
+    assert values[2].value == op.outputs[0].value
+    assert operations(model).count("sin") == 2
+    model.output("downstream", downstream)
+    model.output("end", values[4])
+    result, run = model.run(), chain_reference(2)
+    np.testing.assert_allclose(result["middle"], run(X, P), rtol=1e-14)
+    np.testing.assert_allclose(result["downstream"], 2 * run(X, P), rtol=1e-14)
+    np.testing.assert_allclose(result["end"], chain_reference(4)(X, P), rtol=1e-14)
+
+
+def test_r1_what_nothing_else_uses_leaves_the_graph_and_says_so() -> None:
+    model, values, p = chain(2)
+    fj.compress([values[0], p], values[2], name="both")
+    with pytest.raises(fj.FieldjaxError, match="inside of the region both now") as caught:
+        values[1] * 2.0
+    assert "intermediates='all'" in str(caught.value)
+
+
+def test_r2_everything_else_is_an_input_that_is_read_when_it_runs() -> None:
+    outside = jnp.asarray([1.0, 2.0, 3.0, 4.0, 5.0])
+    with fj.record() as model:
+        x, w = model.input("x", X), model.input("w", 2.0)
+        scaled = w * 3.0
+        y = fj.sin(x) * outside + scaled + model.constant(0.5)
+        op = fj.compress(x, y)
+        model.output("y", y)
+        model.output("by w", fj.derivative(fj.sum(y), w))
+    assert len(op.inputs) == 3
+    assert "0.5" in str(model) and "3.0" in str(model)
+    for value in (2.0, -1.0):
+        result = model.run(w=value)
+        np.testing.assert_allclose(result["y"], jnp.sin(X) * outside + 3 * value + 0.5)
+        assert float(result["by w"]) == 15.0
+
+
+def test_r3_feeders_are_absorbed_when_nobody_else_uses_them() -> None:
+    for absorb in (False, True):
+        with fj.record() as model:
+            x, w = model.input("x", X), model.input("w", 2.0)
+            only = fj.exp(w * 3.0)
+            shared = w + 1.0
+            y = x * only + shared
+            model.output("shared", shared * 2.0)
+            fj.compress(x, y, absorb_feeders=absorb)
+            model.output("y", y)
+        assert ("exp" in operations(model)) != absorb
+        assert "add" in operations(model)
+        np.testing.assert_allclose(model.run()["y"], X * np.exp(6.0) + 3.0)
+
+
+@pytest.mark.parametrize("intermediates", ["none", "used", "all"])
+def test_r4_inner_values_that_are_used_elsewhere(intermediates: str) -> None:
+    model, values, p = chain(3)
+    model.output("inner", values[1])
+    before = state(model)
+    if intermediates == "none":
+        with pytest.raises(fj.FieldjaxError, match="values inside of the region are used elsewhere: 'inner'"):
+            fj.compress([values[0], p], values[3])
+        assert state(model) == before
+        return
+    op = fj.compress([values[0], p], values[3], intermediates=intermediates)
+    assert len(op.outputs) == (2 if intermediates == "used" else 12)
+    model.output("end", values[3])
+    result = model.run()
+    np.testing.assert_allclose(result["inner"], chain_reference(1)(X, P), rtol=1e-14)
+    np.testing.assert_allclose(result["end"], chain_reference(3)(X, P), rtol=1e-14)
+
+
+def test_r5_regions_run_on_their_devices_and_so_do_their_derivatives() -> None:
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        h = layer(x, p, fj)
+        y = layer(h, p, fj)
+        first = fj.compress([x, p], h, device="cpu:1")
+        fj.compress([h, p], y, device=jax.devices()[0])
+        model.output("h", h)
+        model.output("y", y)
+        model.output("by x", fj.derivative(fj.sum(y), x))
+        model.output("by p", fj.derivative(fj.sum(y), p))
+    devices = {(n.operation.options.device, n.operation.name) for n in model.nodes if isinstance(n.operation, Region)}
+    assert {d for d, name in devices if "cotangent" in name} == {"cpu:0", "cpu:1"}
+    result, run = model.run(), chain_reference(2)
+    assert result["h"].devices() == {jax.devices()[1]}
+    assert first.options.device == "cpu:1"
+    np.testing.assert_allclose(result["y"], run(X, P), rtol=1e-14)
+    np.testing.assert_allclose(result["by x"], jax.grad(lambda x: jnp.sum(run(x, P)))(X), rtol=1e-13)
+    np.testing.assert_allclose(result["by p"], jax.grad(lambda p: jnp.sum(run(X, p)))(P), rtol=1e-13)
+
+
+def test_r6_options_that_a_mode_cannot_honour_are_errors() -> None:
+    model, values, p = chain(2)
+    for mode, option in (
+        ("inline", {"fusion": False}),
+        ("call", {"device": "cpu:1"}),
+        ("call", {"jit_kwargs": {"inline": True}}),
+    ):
+        with pytest.raises(fj.FieldjaxError, match=f"`mode='{mode}'` can't honour `{next(iter(option))}`"):
+            fj.compress([values[0], p], values[2], mode=mode, **option)
+    fj.compress([values[0], p], values[2], jit_kwargs={"compiler_options": None}, fusion=True)
+    model.output("y", values[2])
+    np.testing.assert_allclose(model.run()["y"], chain_reference(2)(X, P), rtol=1e-14)
+
+
+@pytest.mark.parametrize("mode", ["auto", "segment", "scan", "call", "inline"])
+def test_r7_who_contains_the_operations(mode: str) -> None:
+    """Apart, the region has an executable of its own; in a call its operations are in a function of the program."""
+    model, values, p = chain(3)
+    fj.compress([values[0], p], values[2], mode=mode)
+    model.output("y", values[3])
+    run = model.compile()
+    run()
+    assert len(run.steps) == (1 if mode in ("call", "inline") else 2)
+    text = run.text()
+    assert text[-1].count("stablehlo.tanh") == {"inline": 3, "call": 3}.get(mode, 1)
+    assert ("inlineable" in text[-1]) == (mode == "call")
+    np.testing.assert_allclose(run()["y"], chain_reference(3)(X, P), rtol=1e-14)
+
+
+def test_r7_not_compiled_separately_is_inline() -> None:
+    model, values, p = chain(2)
+    op = fj.compress([values[0], p], values[2], compile_separately=False)
+    assert op.options.mode == "inline"
+    with pytest.raises(fj.FieldjaxError, match="`compile_separately=False` means `mode='inline'`, not 'segment'"):
+        fj.compress([values[0], p], values[2], compile_separately=False, mode="segment")
+
+
+@dataclass(frozen=True)
+class Dice(Pointwise):
+    """An operation whose result differs from call to call."""
+
+    function: str = "sin"
+    pure: ClassVar[bool] = False
+
+
+def test_r8_impure_operations_are_refused() -> None:
+    with fj.record() as model:
+        x = model.input("x", X)
+        y = model.apply(Dice(), x) * 2.0
+        before = state(model)
+        with pytest.raises(fj.FieldjaxError, match="isn't a function of its inputs alone") as caught:
+            fj.compress(x, y)
+    assert "test_regions.py" in str(caught.value)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("mode", ["auto", "call", "inline"])
+def test_r9_regions_nest(mode: str) -> None:
+    model, values, p = chain(6)
+    inner = fj.compress([values[1], p], values[2], mode=mode, find_repeats=True)
+    fj.compress([values[0], p], values[4], mode=mode)
+    model.output("y", values[6])
+    model.output("by x", fj.derivative(fj.sum(values[6]), values[0]))
+    assert len(inner.repeats) == 5
+    result, run = model.run(), chain_reference(6)
+    np.testing.assert_allclose(result["y"], run(X, P), rtol=1e-14)
+    np.testing.assert_allclose(result["by x"], jax.grad(lambda x: jnp.sum(run(x, P)))(X), rtol=1e-13)
+
+
+@pytest.mark.parametrize("mode", ["auto", "inline"])
+@pytest.mark.parametrize("with_step", [False, True])
+def test_r9_regions_inside_of_loops(mode: str, with_step: bool) -> None:
+    def step(c: Any, i: Any = 0.0) -> Any:
+        d = layer(c, p, fj)
+        e = d + 0.1 * i
+        fj.compress(c, d, mode=mode)
+        return e
+
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        y = fj.loop((lambda c, i: step(c, i)) if with_step else (lambda c: step(c)), x, 4)
+        model.output("y", y)
+        model.output("by x", fj.derivative(fj.sum(y), x))
+        model.output("by p", fj.derivative(fj.sum(y), p))
+
+    def run(x: Any, p: Any) -> jax.Array:
+        for i in range(4):
+            x = layer(x, p, jnp) + (0.1 * i if with_step else 0.0)
+        return x
+
+    result = model.run()
+    np.testing.assert_allclose(result["y"], run(X, P), rtol=1e-14)
+    np.testing.assert_allclose(result["by x"], jax.grad(lambda x: jnp.sum(run(x, P)))(X), rtol=1e-13)
+    np.testing.assert_allclose(result["by p"], jax.grad(lambda p: jnp.sum(run(X, p)))(P), rtol=1e-13)
+
+
+def test_r9_loops_implicit_and_custom_operations_inside_of_regions() -> None:
+    double = fj.custom_operation(lambda x: 2.0 * x, vjp=lambda i, c: (2.0 * c[0],), host=True, like=np.zeros(5))
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        a = fj.loop(lambda c: layer(c, p, fj), x, 3)
+        b = fj.implicit(lambda y: y + 0.1 * fj.sin(y) - a, a)
+        y = double(b) * p
+        fj.compress([x, p], y)
+        model.output("y", y)
+        model.output("by x", fj.derivative(fj.sum(y), x))
+        model.output("by p", fj.derivative(fj.sum(y), p))
+    assert len(regions(model)) == 3
+
+    def run(x: Any, p: Any) -> jax.Array:
+        a = chain_reference(3)(x, p)
+        y = a
+        for _ in range(30):
+            y = a - 0.1 * jnp.sin(y)
+        return 2.0 * y * p
+
+    result = model.run()
+    np.testing.assert_allclose(result["y"], run(X, P), rtol=1e-12)
+    np.testing.assert_allclose(result["by x"], jax.grad(lambda x: jnp.sum(run(x, P)))(X), rtol=1e-10)
+    np.testing.assert_allclose(result["by p"], jax.grad(lambda p: jnp.sum(run(X, p)))(P), rtol=1e-10)
+
+
+def test_regions_over_operators_on_meshes() -> None:
+    with fj.record() as model:
+        m, f, a = model.input("mesh", mesh()), model.input("f", heights()), model.input("a", 0.3)
+        values = [f]
+        for _ in range(3):
+            values.append(smooth(values[-1], a, offset_provider=m))
+        op = fj.compress([f, a], values[1], find_repeats=True, mode="segment")
+        s = fj.sum(values[3])
+        model.output("g", values[3])
+        model.output("by f", fj.derivative(s, f))
+    run = model.compile()
+
+    def reference(x: Any, a: float, seed: int) -> jax.Array:
+        for _ in range(3):
+            x = smooth_reference(x, a, seed)
+        return x
+
+    x = jnp.linspace(0.2, 1.0, 6)
+    for seed, factor in ((0, 0.3), (4, 0.2)):
+        result = run(mesh=mesh(seed), a=factor)
+        np.testing.assert_allclose(result["g"].asnumpy(), reference(x, factor, seed), rtol=1e-13)
+        want = jax.grad(lambda x, a=factor, s=seed: jnp.sum(reference(x, a, s)))(x)
+        np.testing.assert_allclose(result["by f"].asnumpy(), want, rtol=1e-12)
+    assert len(op.repeats) == 2 and op.stats.compiled == op.stats.traces == 1
+    assert [row.stats.compiled for row in model.report().rows] == [1, 1]
+
+
+ERRORS: dict[str, tuple[Any, str]] = {
+    "input twice": (lambda m, v, p: fj.compress([v[0], v[0]], v[2]), "an input is given twice: 'x'"),
+    "output twice": (lambda m, v, p: fj.compress(v[0], [v[2], v[2]]), "an output is given twice"),
+    "both": (lambda m, v, p: fj.compress([v[0], v[2]], v[2]), "is an input and an output"),
+    "cycle": (lambda m, v, p: fj.compress([v[0], v[2]], [v[1], v[4]]), "depends on a value inside of the region"),
+    "no path": (lambda m, v, p: fj.compress(v[3], v[1]), "no path leads from the inputs to"),
+    "another model": (lambda m, v, p: fj.compress(chain(1).values[0], v[1]), "values of two recorded models meet"),
+    "not a value": (lambda m, v, p: fj.compress([v[0], 3.0], v[1]), "isn't a value of the model"),
+    "nothing": (lambda m, v, p: fj.compress([], v[1]), "a region lies between values of a recorded model"),
+    "mode": (lambda m, v, p: fj.compress(v[0], v[1], mode="fast"), "`mode` is one of 'auto', .*not 'fast'"),
+    "fusion": (
+        lambda m, v, p: fj.compress(v[0], v[1], fusion="yes"),
+        "`fusion` is one of None, True, False, not 'yes'",
+    ),
+    "intermediates": (lambda m, v, p: fj.compress(v[0], v[1], intermediates="some"), "`intermediates` is one of"),
+    "device": (lambda m, v, p: fj.compress(v[0], v[1], device="cpu:7"), "there is no device 'cpu:7' here"),
+    "kind of device": (lambda m, v, p: fj.compress(v[0], v[1], device="abacus"), "there is no device 'abacus' here"),
+    "used elsewhere": (lambda m, v, p: fj.compress(v[0], v[3]), "used elsewhere"),
+    "not the same": (lambda m, v, p: _unlike(v, p), "the region isn't the same as one"),
+}
+
+
+def _unlike(v: list[Any], p: Any) -> None:
+    other = chain(1)
+    one = fj.compress([other.values[0], other.p], other.values[1], name="one")
+    fj.compress([v[0], p], v[2], share_with=one)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_r10_errors_leave_the_graph_exactly_as_it_was(name: str) -> None:
+    do, message = ERRORS[name]
+    model, values, p = chain(4)
+    model.output("third", values[3])
+    model.output("second", values[2]) if name == "used elsewhere" else None
+    before = state(model)
+    with pytest.raises(fj.FieldjaxError, match=message):
+        do(model, values, p)
+    assert state(model) == before
+
+
+def test_r10_an_input_may_depend_on_another() -> None:
+    model, values, p = chain(3)
+    fj.compress([values[0], values[1], p], values[3])
+    model.output("y", values[3])
+    np.testing.assert_allclose(model.run()["y"], chain_reference(3)(X, P), rtol=1e-14)
+
+
+@given(data=st.data())
+def test_r10_whatever_is_asked_the_model_still_does_what_it_did(data: st.DataObject) -> None:
+    """Regions between random values of a graph with branches: made, or refused with nothing changed."""
+    with fj.record() as model:
+        x, p = model.input("x", X), model.input("p", P)
+        values = [x, p]
+        for _ in range(6):
+            i, j = (data.draw(st.integers(0, len(values) - 1)) for _ in range(2))
+            values.append(fj.sin(values[i]) * values[j] + 0.1)
+        model.output("y", values[-1])
+        model.output("z", values[-3])
+        s = fj.sum(values[-1])
+        model.output("by x", fj.derivative(s, x))
+    want = model.run()
+    for _ in range(3):
+        pick = st.lists(st.sampled_from(values), min_size=1, max_size=2)
+        options = {
+            "intermediates": data.draw(st.sampled_from(["none", "used", "all"])),
+            "mode": data.draw(st.sampled_from(["auto", "call", "inline"])),
+            "absorb_feeders": data.draw(st.booleans()),
+            "find_repeats": data.draw(st.booleans()),
+        }
+        before = state(model)
+        try:
+            fj.compress(data.draw(pick), data.draw(pick), **options)
+        except fj.FieldjaxError:
+            assert state(model) == before
+    for name, value in model.run().items():
+        np.testing.assert_allclose(value, want[name], rtol=1e-12, atol=1e-14)
+
+
+def test_fields_of_other_domains_go_through_regions() -> None:
+    with fj.record() as model:
+        f = model.input("f", heights())
+        g = fj.sin(f[Cell(1) : Cell(4)]) + f
+        fj.compress(f, g)
+        model.output("g", g)
+    result = model.run()["g"]
+    assert result.domain == fj.domain({Cell: (1, 4)})
+    x = np.linspace(0.2, 1.0, 6)[1:4]
+    np.testing.assert_allclose(result.asnumpy(), np.sin(x) + x)
+
+
+def test_what_has_no_end_is_computed_where_it_is_read() -> None:
+    with fj.record() as model:
+        f, p = model.input("f", heights()), model.input("p", P)
+        wide = fj.broadcast(p * 2.0, (Cell,))
+        g = fj.sin(f) + wide
+        fj.compress(f, g)
+        model.output("g", g)
+        model.output("by p", fj.derivative(fj.sum(g), p))
+        with pytest.raises(fj.FieldjaxError, match="the output 'wide' extends without end"):
+            model.output("wide", wide)
+    for backend in ("jax", None):
+        result = model.run(backend)
+        np.testing.assert_allclose(result["g"].asnumpy(), np.sin(np.linspace(0.2, 1.0, 6)) + 1.4)
+        assert float(result["by p"]) == 12.0
