@@ -141,8 +141,8 @@ def _options(mode: str, device: Any, jit_kwargs: Any, separately: bool, fusion: 
                 f"`compile_separately=False` means `mode='inline'`, not {mode!r}", location=user_location()
             )
         mode = "inline"
-    kwargs = tuple(sorted((jit_kwargs or {}).items()))
-    named = None if device is None else device if isinstance(device, str) else f"{device.platform}:{device.id}"
+    kwargs = tuple(sorted((name, _hashable(name, value)) for name, value in (jit_kwargs or {}).items()))
+    named = device_name(device)
     options = Options(mode, named, fusion, kwargs)
     for what, value in (("device", named), ("jit_kwargs", kwargs or None), ("fusion", fusion)):
         if value is not None and mode in ("inline", "call", "scan") and not (mode == "scan" and what != "device"):
@@ -153,6 +153,21 @@ def _options(mode: str, device: Any, jit_kwargs: Any, separately: bool, fusion: 
             )
     options.placed  # noqa: B018  # raises where there is no such device
     return options
+
+
+def _hashable(name: str, value: Any) -> Any:
+    """An option for `jax.jit` as something to compare by; a dict as its items."""
+    value = tuple(sorted(value.items())) if isinstance(value, dict) else value
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(f"`jit_kwargs[{name!r}]` can't be compared: {value!r}", location=user_location()) from None
+    return value
+
+
+def device_name(device: Any) -> str | None:
+    """A JAX device by name; a name as it is."""
+    return device if device is None or isinstance(device, str) else f"{device.platform}:{device.id}"
 
 
 def _unknown(what: str, value: Any, known: Sequence[Any]) -> ArgumentError:

@@ -11,11 +11,13 @@ import numpy as np
 from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from fieldjax.compress.compress import compress
+from fieldjax.backend.host_call import checked, host_call
+from fieldjax.compress.compress import compress, device_name
 from fieldjax.connectivity import Mesh, is_table
 from fieldjax.embedded.field import Field
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend.containers import flatten, unflatten
+from fieldjax.model.region import Options
 from fieldjax.model.variable import Variable, variables
 
 
@@ -36,8 +38,31 @@ class Compressed:
             return self.function(*args, **kwargs)
         moving = [x if _is_data(x) else None for x in leaves]
         fixed = tuple(None if _is_data(x) else _Fixed(x) for x in leaves)
+        mode, device = self.options.get("mode", "auto"), self.options.get("device")
+        if mode == "inline":
+            return self.function(*args, **kwargs)
+        if mode == "callback" or device is not None:
+            return self._by_host(tree, fixed, moving, Options(mode, device_name(device)).placed)
         with set_xla_metadata(inlineable="false"):
             return self._apart(tree, fixed, moving)
+
+    def _by_host(self, tree: Any, fixed: tuple[Any, ...], moving: list[Any], device: Any) -> Any:
+        arrays, structure = jax.tree.flatten(moving)
+        function, result = self._flat(tree, fixed, structure)
+        found = host_call(function, tuple(arrays), None if device is None else checked(device))
+        return jax.tree.unflatten(result[0], found)
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019  # as long as the compressed function
+    def _flat(self, tree: Any, fixed: tuple[Any, ...], structure: Any) -> tuple[Any, list[Any]]:
+        """The function on flat arrays, and where it leaves the structure of its result."""
+        result: list[Any] = []
+
+        def flat(*arrays: Any) -> tuple[Any, ...]:
+            leaves, found = jax.tree.flatten(self._traced(tree, fixed, jax.tree.unflatten(structure, arrays)))
+            result[:] = [found]
+            return tuple(leaves)
+
+        return flat, result
 
     def _traced(self, tree: Any, fixed: tuple[Any, ...], moving: list[Any]) -> Any:
         args, kwargs = unflatten(tree, [m if f is None else f.value for f, m in zip(fixed, moving, strict=True)])

@@ -40,11 +40,12 @@ class Executable:
             stats.traces += 1
             return Evaluation(body, plan, CompiledArrays(), arrays).run()
 
-        self._run = options.compiled(evaluate)
+        self._run: Any = options.compiled(evaluate)
 
-    def text(self, arrays: Sequence[Any]) -> str:
-        """The StableHLO text of the function for these arrays."""
-        return self._run.lower(*arrays).as_text()
+    def text(self, arrays: Sequence[Any], compiled: bool = False) -> str:
+        """The StableHLO text of the function for these arrays, or what XLA made of it."""
+        lowered = self._run.lower(*arrays)
+        return lowered.compile().as_text() if compiled else lowered.as_text()
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The arrays of the graph's outputs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from fieldjax.backend.arrays import CompiledArrays
+from fieldjax.backend.host_call import checked, host_call
 from fieldjax.domain import Domain
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.ir.evaluation import At, Evaluation
@@ -45,13 +46,11 @@ class Options:
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """`function` as a compiled function of its own."""
-        return jax.jit(function, **dict(self.jit_kwargs), **self._compiler_options)
-
-    @property
-    def _compiler_options(self) -> Mapping[str, Any]:
-        if self.fusion is not False:
-            return {}
-        return {"compiler_options": {"xla_disable_hlo_passes": "fusion"}}
+        kwargs = dict(self.jit_kwargs)
+        compiler = dict(kwargs.pop("compiler_options", None) or ())
+        if self.fusion is False:
+            compiler["xla_disable_hlo_passes"] = "fusion"
+        return jax.jit(function, **kwargs, compiler_options=compiler or None)
 
 
 def device_named(name: str) -> Any:
@@ -81,17 +80,21 @@ class Region(Call):
         (plan,) = at.plan.nested[at.node]
         if self.options.mode == "inline" or not isinstance(at.arrays, CompiledArrays):
             return Evaluation(self.body, plan, at.arrays, operands(at)).run()
+        leaves, tree = jax.tree.flatten(operands(at))
+        if self.options.mode == "callback" or self.options.device is not None:
+            device = None if self.options.device is None else checked(self.options.placed)
+            return host_call(function_of(self.body, plan, tree), tuple(leaves), device)
         with set_xla_metadata(inlineable="false"):
-            return function_of(self.body, plan)(*operands(at))
+            return function_of(self.body, plan, tree)(*leaves)
 
     def __str__(self) -> str:
         return f"region {self.name}"
 
 
-def function_of(body: Graph, plan: Plan) -> Callable[..., Any]:
-    """The body as a jitted function, one object for each plan, for calls inside of other programs."""
+def function_of(body: Graph, plan: Plan, tree: Any) -> Callable[..., Any]:
+    """The body as a jitted function of the arrays in `tree`, for calls inside of other programs: one for each plan."""
 
     def evaluate(*arrays: Any) -> tuple[Any, ...]:
-        return Evaluation(body, plan, CompiledArrays(), arrays).run()
+        return Evaluation(body, plan, CompiledArrays(), jax.tree.unflatten(tree, arrays)).run()
 
-    return body.derived(("function", plan.key), lambda: jax.jit(evaluate))
+    return body.derived(("function", plan.key, tree), lambda: jax.jit(evaluate))

@@ -72,9 +72,12 @@ class CompiledModel:
             for name, value in self.outputs.items()
         }
 
-    def text(self) -> list[str]:
-        """The StableHLO text of each step, for the default inputs."""
-        return Bound(self.graph, self.steps, self._data).text(self._data)
+    def text(self, compiled: bool = False) -> list[str]:
+        """The StableHLO text of each step, for the default inputs; `compiled`: what XLA made of it."""
+        texts: list[str] = []
+        bound = Bound(self.graph, self.steps, self._data)
+        bound.run(self._data, lambda function, arrays: texts.append(function.text(arrays, compiled)))
+        return texts
 
 
 class Bound:
@@ -106,12 +109,6 @@ class Bound:
     def _last_uses(self, steps: Sequence[Step]) -> dict[Value, int]:
         last = {v: n for n, step in enumerate(steps) for v in step.inputs}
         return {v: n for v, n in last.items() if v not in self._outputs and not isinstance(v.node.operation, Parameter)}
-
-    def text(self, data: Mapping[Value, Any]) -> list[str]:
-        """The StableHLO text of each step."""
-        texts: list[str] = []
-        self.run(data, lambda function, arrays: texts.append(function.text(arrays)))
-        return texts
 
     def run(self, data: Mapping[Value, Any], before: Callable[..., None] | None = None) -> dict[Value, Any]:
         """The arrays of the outputs; others are dropped as soon as nobody reads them any more."""

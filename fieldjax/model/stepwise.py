@@ -1,4 +1,4 @@
-"""Evaluates a recorded graph node by node, without compiling."""
+"""Evaluates a recorded graph node by node; nothing but regions is compiled."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from fieldjax.ir.inference import infer
 from fieldjax.ir.jax_arrays import JaxArrays
 from fieldjax.ir.operation import Place
 from fieldjax.ir.operations.literal import Parameter
+from fieldjax.model.executable import executable
+from fieldjax.model.region import Region
 from fieldjax.model.results import data_of
 
 
@@ -23,7 +25,14 @@ def evaluate(node: Node, places: Mapping[Value, Place], known: dict[Value, Any],
     graph = Graph(inputs, node.results())
     plan = infer(graph, [places[v] for v in inputs], [None] * len(graph.outputs))
     arrays = [known[v] if v in known else data_of(data[v]) for v in inputs]
-    known.update(zip(graph.outputs, Evaluation(graph, plan, JaxArrays(), arrays).run(), strict=True))
+    operation = node.operation
+    if isinstance(operation, Region) and operation.options.mode != "inline":
+        own = dict(zip(inputs, arrays, strict=True))
+        run = executable(operation.body, plan.nested[node][0], operation.options)
+        results = run([own[v] for v in node.inputs])
+    else:
+        results = Evaluation(graph, plan, JaxArrays(), arrays).run()
+    known.update(zip(graph.outputs, results, strict=True))
 
 
 def _read(node: Node, places: Mapping[Value, Place]) -> list[Value]:

@@ -1,0 +1,297 @@
+"""How regions run and what stays equal: D2, D4, D5 and E1 to E5 of the specification."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fieldjax as fj
+from fieldjax.backend.host_call import checked
+from fieldjax.model.region import Region
+from tests.model.models import Cell, chain, chain_reference, heights, layer, mesh, smooth, smooth_reference
+
+X, P = jnp.linspace(0.1, 1.0, 5), jnp.asarray(0.7)
+MODES = ("auto", "segment", "scan", "call", "callback", "inline")
+LAYERS = 6
+
+
+def sums(x: Any, p: Any) -> jax.Array:
+    return jnp.sum(chain_reference(LAYERS)(x, p))
+
+
+WANT = {
+    "s": sums(X, P),
+    "by x": jax.grad(sums)(X, P),
+    "by p": jax.grad(sums, 1)(X, P),
+    "jacobian": jax.jacobian(chain_reference(LAYERS))(X, P),
+    "hessian": jax.hessian(sums)(X, P),
+    "second": jax.grad(jax.grad(sums, 1), 1)(X, P),
+    "tangent": jax.jacobian(chain_reference(LAYERS), 1)(X, P),
+}
+
+
+@pytest.mark.parametrize("mode", [None, *MODES], ids=str)
+@pytest.mark.parametrize(("inline", "loop"), list(itertools.product((False, True), repeat=2)), ids=str)
+def test_d4_compressed_equals_uncompressed(mode: str | None, inline: bool, loop: bool) -> None:
+    """Values and gradients to 1e-12, Hessians to 1e-10: compiled, op by op, and as recorded inline."""
+    model, values, p = chain(LAYERS, inline=inline)
+    if mode is not None:
+        op = fj.compress([values[0], p], values[2], find_repeats=True, mode=mode)
+        assert len(op.repeats) == 2
+    y, x = values[-1], values[0]
+    s = fj.sum(y)
+    found = {
+        "s": s,
+        "by x": fj.derivative(s, x),
+        "by p": fj.derivative(s, p),
+        "jacobian": fj.derivative(y, x, loop=loop),
+        "hessian": fj.hessian(s, x, loop=loop),
+        "second": fj.derivative(fj.derivative(s, p), p),
+        "tangent": fj.jvp(y, p, 1.0),
+    }
+    for name, value in found.items():
+        model.output(name, value)
+    runs = [model.run("jax"), model.run(None), *([{n: v.data for n, v in found.items()}] if inline else [])]
+    for result in runs:
+        for name, value in WANT.items():
+            rtol = 1e-10 if name in ("hessian", "second") else 1e-12
+            np.testing.assert_allclose(result[name], value, rtol=rtol, atol=1e-14, err_msg=name)
+
+
+def test_d4_finite_differences_agree() -> None:
+    model, values, p = chain(LAYERS)
+    fj.compress([values[0], p], values[2], find_repeats=True)
+    s = fj.sum(values[-1])
+    model.output("s", s)
+    model.output("by p", fj.derivative(s, p))
+    run, h = model.compile(), 1e-6
+    slope = (run(p=0.7 + h)["s"] - run(p=0.7 - h)["s"]) / (2 * h)
+    np.testing.assert_allclose(run()["by p"], slope, rtol=1e-8)
+
+
+def test_d2_the_derivative_of_a_region_is_a_region_with_its_options() -> None:
+    model, values, p = chain(2)
+    fj.compress([values[0], p], values[2], mode="segment", fusion=False, jit_kwargs={"inline": True})
+    s = fj.sum(values[2])
+    first = fj.derivative(s, p)
+    fj.derivative(first, p)
+    found = [n.operation for n in model.nodes if isinstance(n.operation, Region)]
+    assert len(found) > 2
+    assert {r.options for r in found} == {found[0].options}
+    assert found[0].options.fusion is False
+
+
+@fj.compressed
+@fj.field_operator
+def apart(f, a, table):
+    g = fj.neighbor_sum(f.premap(table) * f.premap(table), axis=E2C)
+    return f + a * fj.neighbor_sum(fj.sin(g.premap(table)), axis=E2C)
+
+
+E2C = fj.Dimension("C2C", fj.DimensionKind.LOCAL)
+AROUND = np.array([[1, 2], [2, 0], [0, -1], [4, 3], [3, 5], [5, 1]])
+TABLE = fj.as_connectivity({Cell: 6, E2C: 2}, Cell, AROUND, skip_value=-1)
+
+
+def apart_reference(x: Any, a: Any) -> Any:
+    valid, index = AROUND >= 0, np.where(AROUND >= 0, AROUND, 0)
+    g = jnp.sum(jnp.where(valid, x[index] ** 2, 0.0), -1)
+    return x + a * jnp.sum(jnp.where(valid, jnp.sin(g[index]), 0.0), -1)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "callback"}, {"device": "cpu:1"}, {"mode": "inline"}], ids=str)
+def test_d5_jax_differentiates_through_a_compressed_operator(options: dict[str, Any]) -> None:
+    operator = fj.compressed(apart.function, **options)
+
+    def loss(f: fj.Field, a: Any, table: fj.Connectivity) -> jax.Array:
+        return jnp.sum(operator(operator(f, a, table), a, table).ndarray ** 2)
+
+    def reference(x: Any, a: Any) -> jax.Array:
+        return jnp.sum(apart_reference(apart_reference(x, a), a) ** 2)
+
+    f, a, x = heights(), jnp.asarray(0.3), jnp.linspace(0.2, 1.0, 6)
+    ones = fj.as_field(f.domain, jnp.ones(6))
+    want = jax.grad(reference)(x, a)
+    np.testing.assert_allclose(jax.jit(loss)(f, a, TABLE), reference(x, a), rtol=1e-13)
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(f, a, TABLE).asnumpy(), want, rtol=1e-12)
+    np.testing.assert_allclose(jax.grad(loss, 1)(f, a, TABLE), jax.grad(reference, 1)(x, a), rtol=1e-12)
+    along = jax.jvp(lambda f: loss(f, a, TABLE), (f,), (ones,))[1]
+    np.testing.assert_allclose(along, want.sum(), rtol=1e-12)
+    np.testing.assert_allclose(jax.linearize(lambda f: loss(f, a, TABLE), f)[1](ones), want.sum(), rtol=1e-12)
+    hessian = jax.hessian(lambda f: loss(f, a, TABLE))(f).ndarray.ndarray
+    np.testing.assert_allclose(hessian, jax.hessian(reference)(x, a), rtol=1e-10, atol=1e-12)
+    several = jnp.array([0.1, 0.2, 0.3])
+    batched = jax.vmap(lambda a: loss(f, a, TABLE))(several)
+    np.testing.assert_allclose(batched, [reference(x, b) for b in several], rtol=1e-13)
+
+
+def test_e1_auto_is_a_loop_where_repeats_chain_and_segments_elsewhere() -> None:
+    model, values, p = chain(LAYERS)
+    fj.compress([values[0], p], values[1], find_repeats=True)
+    model.output("y", values[-1])
+    assert len(model.compile().steps) == 1
+
+    with fj.record() as other:
+        x, q = other.input("x", X), other.input("p", P)
+        ends = [layer(x * float(n), q, fj) for n in range(3)]
+        for end in ends:
+            fj.compress([x, q], end)
+        other.output("y", ends[0] + ends[1] + ends[2])
+    assert len(other.compile().steps) == 4
+
+
+def test_e1_a_chain_with_other_inputs_and_outputs_on_the_way() -> None:
+    with fj.record() as model:
+        h, weights = model.input("x", X), [model.input(f"w{n}", 0.1 * n + 0.5) for n in range(5)]
+        start, states = h, []
+        for w in weights:
+            h = fj.tanh(h * w) + 0.1
+            states.append(h)
+        op = fj.compress([start, weights[0]], states[0], find_repeats=True)
+        model.output("y", h)
+        model.output("third", states[2] * 2.0)
+        s = fj.sum(h * states[1])
+        slopes = fj.derivative(s, [start, *weights])
+        for n, v in enumerate(slopes.values()):
+            model.output(f"slope{n}", v)
+    assert len(op.repeats) == 4
+
+    def run(x: Any, *ws: Any) -> list[jax.Array]:
+        out = []
+        for w in ws:
+            x = jnp.tanh(x * w) + 0.1
+            out.append(x)
+        return out
+
+    ws = [jnp.asarray(0.1 * n + 0.5) for n in range(5)]
+    compiled = model.compile()
+    result = compiled()
+    np.testing.assert_allclose(result["y"], run(X, *ws)[-1], rtol=1e-14)
+    np.testing.assert_allclose(result["third"], 2 * run(X, *ws)[2], rtol=1e-14)
+    wants = jax.grad(lambda a: jnp.sum(run(*a)[-1] * run(*a)[1]))((X, *ws))
+    for n, want in enumerate(wants):
+        np.testing.assert_allclose(result[f"slope{n}"], want, rtol=1e-12)
+    assert sum("loop" in str(node.operation) for step in compiled.steps for node in step.body.nodes) == 2
+
+
+@pytest.mark.parametrize("size", [1_000_000 // 8, 16_000_000 // 8], ids=["1 MB", "16 MB"])
+def test_e2_callbacks_do_not_hang(size: int) -> None:
+    """Calls with asynchronous dispatch on and other work queued. Five hundred of them in the deep profile."""
+    from hypothesis import settings
+
+    calls = 500 if settings.default.max_examples >= 1000 else 20
+    slow = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda _, y: jnp.sin(y), x))
+    region = fj.compressed(lambda x: jnp.cos(x) + 1.0, mode="callback")
+    run = jax.jit(lambda x: region(x * 2.0).sum())
+    x = jnp.ones(size)
+    want = float(run(x))
+    results = []
+    for _ in range(calls):
+        slow(x)
+        results.append(run(x))
+    assert {float(r) for r in results} == {want}
+
+
+def test_e2_callbacks_refuse_where_they_could_hang() -> None:
+    with pytest.raises(fj.FieldjaxError, match="would run on the device that waits") as caught:
+        checked(jax.devices()[0])
+    assert "JAX_NUM_CPU_DEVICES=2" in str(caught.value)
+    assert checked(jax.devices()[1]) == jax.devices()[1]
+
+
+def test_e2_one_device_without_asynchronous_dispatch_is_enough(run_python: Any) -> None:
+    source = """
+import jax, jax.numpy as jnp
+import fieldjax as fj
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+region = fj.compressed(lambda x: jnp.cos(x) + 1.0, mode="callback")
+print(len(jax.devices()), float(jax.jit(lambda x: region(x))(0.0)))
+"""
+    assert run_python(source, JAX_NUM_CPU_DEVICES="1").split() == ["1", "2.0"]
+
+
+def test_e3_fusion_is_an_option_of_a_region() -> None:
+    def fusions(fusion: bool | None) -> int:
+        model, values, p = chain(4, width=100_000)
+        fj.compress([values[0], p], values[4], mode="segment", fusion=fusion)
+        model.output("y", values[4])
+        run = model.compile()
+        np.testing.assert_allclose(run()["y"][:5], chain_reference(4)(jnp.linspace(0.1, 1.0, 100_000), P)[:5])
+        text = run.text(compiled=True)[-1].splitlines()
+        return sum(" fusion(" in line and "calls=%wrapped_" not in line for line in text)
+
+    assert fusions(None) == fusions(True) > 0
+    assert fusions(False) == 0
+
+
+def test_e4_op_by_op_a_region_calls_its_function_and_nothing_else_is_compiled() -> None:
+    model, values, p = chain(4)
+    op = fj.compress([values[0], p], values[2], mode="segment")
+    model.output("y", values[4])
+    before = op.stats.compiled
+    result = model.run(None)
+    assert op.stats.compiled == before + 1
+    model.run(None)
+    assert op.stats.compiled == before + 1
+    np.testing.assert_allclose(result["y"], chain_reference(4)(X, P), rtol=1e-13)
+
+
+def test_e4_inline_regions_are_not_compiled_at_all() -> None:
+    model, values, p = chain(4)
+    op = fj.compress([values[0], p], values[2], mode="inline")
+    model.output("y", values[4])
+    before = op.stats.compiled
+    np.testing.assert_allclose(model.run(None)["y"], chain_reference(4)(X, P), rtol=1e-13)
+    assert op.stats.compiled == before
+
+
+SECOND_PROCESS = """
+import jax, jax.numpy as jnp
+jax.config.update("jax_compilation_cache_dir", {cache!r})
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+import fieldjax as fj
+misses = []
+jax.monitoring.register_event_listener(lambda e, **_: misses.append(e) if "cache_misses" in e else None)
+with fj.record() as model:
+    x, p = model.input("x", jnp.linspace(0.1, 1.0, 5)), model.input("p", 0.7)
+    h = x
+    for n in range(4):
+        before, h = h, fj.tanh(fj.sin(h * p) + 0.1)
+        fj.compress([before, p], h, mode="segment")
+    s = fj.sum(h)
+    model.output("s", s)
+    model.output("g", fj.derivative(s, p))
+model.run()
+print(len(misses))
+"""
+
+
+def test_e5_a_second_process_compiles_nothing_anew(run_python: Any, tmp_path: Any) -> None:
+    source = SECOND_PROCESS.format(cache=str(tmp_path))
+    first, second = int(run_python(source)), int(run_python(source))
+    assert first > 0
+    assert second == 0
+
+
+def test_programs_are_compressed_too() -> None:
+    @fj.compressed
+    @fj.program
+    def step(f, g, a):
+        smooth(f, a, out=g)
+
+    with fj.record() as model:
+        m, f, g = model.input("mesh", mesh()), model.input("f", heights()), model.input("g", fj.zeros({Cell: 6}))
+        a = model.input("a", 0.5)
+        step(f, g, a, offset_provider=m)
+        step(g, f, a, offset_provider=m)
+        model.output("f", f)
+    assert [op.name for op in model.compressed_operations] == ["step", "step"]
+    x = jnp.linspace(0.2, 1.0, 6)
+    want = smooth_reference(smooth_reference(x, 0.5), 0.5)
+    np.testing.assert_allclose(model.run()["f"].asnumpy(), want, rtol=1e-13)
