@@ -13,11 +13,20 @@ from hypothesis import strategies as st
 import fieldjax.ir
 from fieldjax.errors import NarrowingError
 from fieldjax.ir.operation import Operation
+from fieldjax.ir.operations.call import Call
+from fieldjax.ir.operations.custom import Cotangents, Custom
 from fieldjax.ir.operations.functions import FUNCTIONS
+from fieldjax.ir.operations.implicit import Implicit, LinearSolve
+from fieldjax.ir.operations.loop import Loop
 from fieldjax.ir.operations.scan import Scan
+from fieldjax.model.region import Region
 from tests.ir.checks import tolerance
 from tests.ir.derivatives import assert_derivatives
-from tests.strategies import Broken, parts_of
+from tests.strategies import (
+    Broken,
+    parts_of,
+    stacking,  # noqa: F401 (it declares cases)
+)
 from tests.strategies.functions import MEANINGS
 from tests.strategies.graphs import compiled, on_jax, on_numpy
 from tests.strategies.operations import CASES, pointwise_cases
@@ -43,7 +52,9 @@ POINTWISE = pytest.mark.parametrize("function", sorted(MEANINGS))
 
 # The column of a scan follows from what is asked for, so that a part isn't the part of the whole:
 # tests/ir/test_scan_cases.py holds the laws that it has.
-ELSEWHERE = {Scan}
+# Operations with graphs or somebody's code inside compute everything at once: tests/model and tests/compress hold
+# their values and derivatives, in all ways of running.
+ELSEWHERE = {Scan, Call, Region, Loop, Custom, Cotangents, Implicit, LinearSolve}
 
 
 def test_every_operation_has_cases():
