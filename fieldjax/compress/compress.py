@@ -125,8 +125,8 @@ def compress(
 
 
 def _operation(recording: Recording, placed: Placed, node: Node) -> CompressedOperation:
-    inputs = tuple(v if v.is_table else recording._new(v) for v in node.inputs)
-    outputs = tuple(recording._new(v) for v in node.results())
+    inputs = tuple(v if v.is_table else recording.variable_of(v) for v in node.inputs)
+    outputs = tuple(recording.variable_of(v) for v in node.results())
     return CompressedOperation(placed.name, inputs, outputs, placed.options, placed.body)
 
 

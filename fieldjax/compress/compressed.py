@@ -76,7 +76,7 @@ class Compressed:
         results = variables(result) if result is not None else [v for v in given if v.value is not before[v]]
         if not results:
             raise ArgumentError(f"{self.__name__} gives no recorded value", location=user_location())  # type: ignore[attr-defined]
-        starts = [v.recorder._new(value) for v, value in before.items()]  # type: ignore[attr-defined]
+        starts = [v.recorder.variable_of(value) for v, value in before.items()]  # type: ignore[attr-defined]
         compress(starts, list(dict.fromkeys(results)), name=self.__name__, **self.options)  # type: ignore[attr-defined]
         return result
 

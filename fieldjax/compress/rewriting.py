@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from fieldjax.compress.boundary import Boundary
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operation import record
 from fieldjax.model.recorder import Recording
 from fieldjax.model.region import Options, Region
-
-from fieldjax.compress.boundary import Boundary  # isort: skip
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from fieldjax.ir.operations.loop import Loop, index_type
 from fieldjax.ir.operations.reduction import Total
 from fieldjax.ir.operations.stack import Pick, Stack
 from fieldjax.model.executable import stats_of
+from fieldjax.model.loops import STEPS
 from fieldjax.model.region import Region
-
-from fieldjax.model.loops import STEPS  # isort: skip
 
 SHORTEST = 3
 """Chains of fewer regions stay as they are."""

@@ -10,7 +10,7 @@ from fieldjax.frontend.handing_over import recorder_of
 from fieldjax.ir.graph import Graph
 from fieldjax.ir.operation import record
 from fieldjax.ir.operations.implicit import Implicit, OwnSolver, Solver
-from fieldjax.model.loops import BodyRecording, _fitting, _strong
+from fieldjax.model.loops import BodyRecording, fitting, strong
 from fieldjax.model.recorder import Recording
 from fieldjax.model.variable import Variable
 
@@ -22,7 +22,7 @@ def implicit(
     start: Any,
     *,
     solver: str | Callable[..., Any] = "newton",
-    tolerance: float = 1e-12,
+    tolerance: float | None = None,
     steps: int = 50,
     recorder: Recording | None = None,
 ) -> Variable:
@@ -31,7 +31,8 @@ def implicit(
     `residual` is recorded once; it may read any value of the model, and gives a value like `x`. `solver` is "newton"
     (linear systems by lineax), "fixed point" (`x - residual(x)` is taken again and again), or a function
     `solver(residual, start)` of arrays. Iterations end where a step changes no element by more than `tolerance`,
-    absolute and relative, or after `steps`; where they don't converge the result is NaN.
+    absolute and relative (None: 16 roundings of the dtype), or after `steps`; where they don't converge the result is
+    NaN.
 
     Derivatives follow from the equation at the root, not from the iterations: to any order, with any solver.
 
@@ -59,10 +60,10 @@ def implicit(
         known = ", ".join(map(repr, METHODS))
         raise ArgumentError(f"`solver` is one of {known} or a function, not {solver!r}", location=user_location())
     method = solver if isinstance(solver, str) else OwnSolver(getattr(solver, "__name__", "solver"), solver)
-    value = _strong(outer, outer.value(start))
+    value = strong(outer, outer.value(start))
     inner = BodyRecording(outer)
     unknown = inner.new_input("x", value, outer.places[value])
-    result = _fitting(inner, residual(inner._new(unknown)), unknown)
+    result = fitting(inner, residual(inner.variable_of(unknown)), unknown)
     graph = Graph((unknown, *inner.read.values()), (result,))
     operation = Implicit(graph, Solver(method, tolerance, steps))
     return outer.add(record(operation, value, *inner.read, location=user_location())[0])

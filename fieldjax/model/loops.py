@@ -109,7 +109,7 @@ def loop(
             hints=["call `model.loop(...)`, or use `jax.lax.scan` on data"],
         )
     _check_length("length", length)
-    starts = [_strong(outer, outer.value(x)) for x in leaves]
+    starts = [strong(outer, outer.value(x)) for x in leaves]
     recorded = _record(body, outer, starts, tree)
     values = [*starts, *recorded.read]
     if checkpoint is not None and checkpoint < length:
@@ -129,7 +129,7 @@ def _check_length(name: str, length: Any) -> None:
         raise ArgumentError(f"`{name}` is a positive integer, not {length!r}", location=user_location())
 
 
-def _strong(outer: Recording, value: Value) -> Value:
+def strong(outer: Recording, value: Value) -> Value:
     """A start whose dtype doesn't yield to others'."""
     if value.is_table or not value.field_type.weak:
         return value
@@ -141,10 +141,10 @@ def _record(body: Callable[..., Any], outer: Recording, starts: Sequence[Value],
     step = parameter("step", index_type())
     inner.nodes[step.node], inner.places[step] = None, Domain()
     carries = [inner.new_input(f"carry{n}", v, outer.places[v]) for n, v in enumerate(starts)]
-    given = unflatten(tree, [v if v.is_table else inner._new(v) for v in carries])
-    result = body(given, inner._new(step)) if _takes_step(body) else body(given)
+    given = unflatten(tree, [v if v.is_table else inner.variable_of(v) for v in carries])
+    result = body(given, inner.variable_of(step)) if _takes_step(body) else body(given)
     new, emitted = _taken_apart(result, tree)
-    outputs = [_fitting(inner, x, v) for x, v in zip(new, carries, strict=True)]
+    outputs = [fitting(inner, x, v) for x, v in zip(new, carries, strict=True)]
     given_off, emitted_tree = flatten(emitted)
     outputs += [inner.variable(x).value for x in given_off]
     graph = Graph((step, *carries, *inner.read.values()), tuple(outputs))
@@ -178,7 +178,11 @@ def _taken_apart(result: Any, tree: Any) -> tuple[list[Any], Any]:
     )
 
 
-def _fitting(inner: BodyRecording, x: Any, carry: Value) -> Value:
+def fitting(inner: BodyRecording, x: Any, carry: Value) -> Value:
+    """What the body gives, like the carry that it replaces.
+
+    Raises DtypeError or DomainError where it is of another dtype or lives elsewhere, ArgumentError for a table.
+    """
     value = inner.variable(x).value if not is_table(x) else inner.value(x)
     if value.is_table or carry.is_table:
         raise ArgumentError("a table can't be carried: read it from the model", location=user_location())

@@ -48,11 +48,11 @@ class Model(Recording):
         if is_table(data):
             self._known[_identity(data)] = value
             return data
-        return self._new(value)
+        return self.variable_of(value)
 
     def parameter(self, data: Any) -> Variable:
         """A value that the model reads when it runs, without a name: it can be differentiated, not replaced."""
-        return self._new(self.value(data if hasattr(data, "shape") else _scalar(data)))
+        return self.variable_of(self.value(data if hasattr(data, "shape") else _scalar(data)))
 
     def constant(self, x: Any) -> Variable:
         """A scalar that is compiled in. Raises ArgumentError for anything else."""
@@ -62,7 +62,7 @@ class Model(Recording):
             raise ArgumentError(f"a constant is a scalar, not {type(x).__name__}", location=user_location())
         import numpy as np
 
-        return self._new(self.value(np.asarray(x)[()] if hasattr(x, "shape") else x))
+        return self.variable_of(self.value(np.asarray(x)[()] if hasattr(x, "shape") else x))
 
     def output(self, name: str, value: Any) -> None:
         """Registers an output.

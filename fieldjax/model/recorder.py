@@ -136,9 +136,10 @@ class Recording:
 
     def variable(self, x: Any) -> Variable:
         """`x` as a variable of this recording."""
-        return x if isinstance(x, Variable) and x.recorder is self else self._new(self.value(x))
+        return x if isinstance(x, Variable) and x.recorder is self else self.variable_of(self.value(x))
 
-    def _new(self, value: Value) -> Variable:
+    def variable_of(self, value: Value) -> Variable:
+        """A new variable that stands for a value of this graph."""
         made = Variable(value, self)
         self._variables.add(made)
         return made
@@ -155,11 +156,11 @@ class Recording:
     def add_all(self, values: Sequence[Value]) -> list[Variable]:
         """The variables of values that were just recorded. Nothing is added when one of them can't be computed."""
         self.adopt(values)
-        return [self._new(v) for v in values]
+        return [self.variable_of(v) for v in values]
 
     def adopt(self, values: Iterable[Value]) -> None:
         """Adds nodes that aren't known yet, with all that they read. All or none of them."""
-        new = self._unknown([v.node for v in values])
+        new = self.unknown_nodes([v.node for v in values])
         places: dict[Value, Place] = {}
         for node in new:
             given = [places[v] if v in places else self.places[v] for v in node.inputs]
@@ -169,7 +170,8 @@ class Recording:
         for node in new:
             self.on_new(node)
 
-    def _unknown(self, roots: Sequence[Node]) -> list[Node]:
+    def unknown_nodes(self, roots: Sequence[Node]) -> list[Node]:
+        """What is behind these nodes, themselves included, and not in the graph yet; each after what it reads."""
         found: dict[Node, None] = {}
         stack = [(n, iter(n.inputs)) for n in reversed(roots) if n not in self.nodes]
         while stack:

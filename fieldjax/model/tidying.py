@@ -17,7 +17,7 @@ def tidied(recording: Recording, values: Sequence[Value]) -> list[Value]:
     """The same values, of which those that are new to the recording are simpler where they can be."""
     new: dict[Value, Value] = {}
     places = dict[Value, object]()
-    for node in recording._unknown([v.node for v in values]):
+    for node in recording.unknown_nodes([v.node for v in values]):
         made = _with(node, new)
         given = [places[v] if v in places else recording.places[v] for v in made.inputs]
         if isinstance(made.operation, Extend) and given[0] == given[1] and made.inputs[0].type == made.types[0]:

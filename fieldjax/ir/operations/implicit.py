@@ -37,11 +37,12 @@ class OwnSolver(Named):
 class Solver:
     """How a root is found: by "newton" or "fixed point" iterations, or by somebody's own function.
 
-    It ends where no element of the last step is larger than `tolerance` (absolute and relative), or after `steps`.
+    It ends where no element of the last step is larger than `tolerance` (absolute and relative; None: 16 roundings of
+    the dtype), or after `steps`.
     """
 
     method: str | OwnSolver = "newton"
-    tolerance: float = 1e-12
+    tolerance: float | None = None
     steps: int = 50
 
 
@@ -200,17 +201,19 @@ def root(residual: Callable[..., Any], start: Any, solver: Solver) -> Any:
     else:
         step = lambda x: -residual(x)  # noqa: E731
 
+    tolerance = 16 * float(jnp.finfo(start.dtype).eps) if solver.tolerance is None else solver.tolerance
+
     def proceed(state: Any) -> Any:
         x, _, n = state
         change = step(x)
         return x + change, jnp.max(jnp.abs(change) / (1 + jnp.abs(x)), initial=0), n + 1
 
     def goes_on(state: Any) -> Any:
-        return (state[1] > solver.tolerance) & (state[2] < solver.steps)
+        return (state[1] > tolerance) & (state[2] < solver.steps)
 
     x, change, _ = jax.lax.while_loop(goes_on, proceed, proceed((start, jnp.zeros((), start.dtype), 0)))
-    # Newton's last step is quadratically smaller than the one before: a thousandfold tolerance has converged.
-    return jnp.where(change <= 1e3 * solver.tolerance, x, jnp.nan)
+    # Steps of rounding error may never become smaller; a thousandfold tolerance has converged.
+    return jnp.where(change <= 1e3 * tolerance, x, jnp.nan)
 
 
 def solve(product: Callable[..., Any], right: Any) -> Any:
