@@ -12,6 +12,7 @@ nothing is shared between rows; steady state is the median of runs after that; m
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import resource
 import statistics
@@ -19,9 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
-
-Build = Callable[[], Any]
+from typing import Any, NamedTuple
 
 CHAIN = {
     "uncompressed, 400 layers": {"layers": 400},
@@ -47,7 +46,7 @@ WAVE = {
 }
 
 
-def chain(layers: int, mode: str | None = None, repeats: bool = False, size: int = 100, **options: Any) -> Any:
+def chain(_: None, layers: int, mode: str | None = None, repeats: bool = False, size: int = 100, **options: Any) -> Any:
     """The compiled chain and its gradient."""
     import numpy as np
 
@@ -61,7 +60,7 @@ def chain(layers: int, mode: str | None = None, repeats: bool = False, size: int
             h = fj.tanh(fj.sin(h * p) + 0.1)
             if n % size == 0:
                 starts.append(h)
-        ends = list(zip(starts, starts[1:], strict=False))
+        ends = list(itertools.pairwise(starts))
         if mode is not None:
             for start, end in ends[:1] if repeats else ends:
                 fj.compress([start, p], end, mode=mode, find_repeats=repeats, **options)
@@ -71,16 +70,14 @@ def chain(layers: int, mode: str | None = None, repeats: bool = False, size: int
     return model.compile()
 
 
-def wave(steps: int, mode: str | None = None) -> Any:
+def wave(experiment: Any, steps: int, mode: str | None = None) -> Any:
     """The compiled shallow-water model, and the gradient of its energy with respect to the first height."""
     import numpy as np
 
     import fieldjax as fj
-    from fieldjax.demo.experiment import prepare
     from fieldjax.demo.shallow_water import forward_backward
-    from fieldjax.mesh import Cell, Edge, icosahedral_grid
+    from fieldjax.mesh import Cell, Edge
 
-    experiment = prepare(icosahedral_grid(2, 4), hours=12.0)
     mesh, physics = experiment.mesh, experiment.model
     cells, edges = (len(mesh[n].domain.range_of(d)) for n, d in (("C2E", Cell), ("E2C", Edge)))
     with fj.record() as model:
@@ -100,10 +97,26 @@ def wave(steps: int, mode: str | None = None) -> Any:
     return model.compile()
 
 
-KINDS: dict[str, tuple[Callable[..., Any], dict[str, dict[str, Any]]]] = {"chain": (chain, CHAIN), "wave": (wave, WAVE)}
+def an_ocean() -> Any:
+    """The demo's model on R2B4."""
+    from fieldjax.demo.experiment import prepare
+    from fieldjax.mesh import icosahedral_grid
+
+    return prepare(icosahedral_grid(2, 4), hours=12.0)
 
 
-def measure(build: Build) -> dict[str, float]:
+class Kind(NamedTuple):
+    """A table: what is there before the clock starts, what is timed, and the rows."""
+
+    given: Callable[[], Any]
+    build: Callable[..., Any]
+    rows: dict[str, dict[str, Any]]
+
+
+KINDS = {"chain": Kind(lambda: None, chain, CHAIN), "wave": Kind(an_ocean, wave, WAVE)}
+
+
+def measure(kind: Kind, row: str) -> dict[str, float]:
     """Set-up and steady state in seconds, and the peak of memory in megabytes, in this process."""
     import jax
 
@@ -111,8 +124,9 @@ def measure(build: Build) -> dict[str, float]:
     import fieldjax  # noqa: F401 (its import is no part of the set-up)
 
     jax.block_until_ready(jax.jit(lambda x: x + 1)(1.0))
+    given = kind.given()
     start = time.perf_counter()
-    run = build()
+    run = kind.build(given, **kind.rows[row])
     jax.block_until_ready(list(run().values()))
     setup = time.perf_counter() - start
     samples = []
@@ -127,25 +141,23 @@ def measure(build: Build) -> dict[str, float]:
 def main() -> None:
     """Measures each row in a process of its own and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kinds", nargs="*", choices=[[], *KINDS], default=list(KINDS))
+    parser.add_argument("kinds", nargs="*", help="chain, wave (default: both)")
     parser.add_argument("--row", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.row:
-        build, rows = KINDS[asked.row[0]]
-        print(json.dumps(measure(lambda: build(**rows[asked.row[1]]))))
+        print(json.dumps(measure(KINDS[asked.row[0]], asked.row[1])))
         return
-    for kind in asked.kinds:
+    for kind in asked.kinds or KINDS:
         print(f"{kind:32}{'set-up':>10}{'steady':>12}{'peak memory':>14}")
-        for row in KINDS[kind][1]:
+        for row in KINDS[kind].rows:
             command = [sys.executable, "-m", "benchmarks.compress", "--row", kind, row]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 print(f"{row:32}failed: {done.stderr.splitlines()[-1] if done.stderr else done.returncode}")
                 continue
             found = json.loads(done.stdout.splitlines()[-1])
-            print(
-                f"{row:32}{found['setup']:8.2f} s{found['steady'] * 1e3:9.2f} ms{found['memory']:11.0f} MB", flush=True
-            )
+            setup, steady, memory = found["setup"], found["steady"] * 1e3, found["memory"]
+            print(f"{row:32}{setup:8.2f} s{steady:9.2f} ms{memory:11.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

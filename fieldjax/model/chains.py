@@ -12,10 +12,11 @@ from fieldjax.ir.operation import Place, record
 from fieldjax.ir.operations.layout import Union
 from fieldjax.ir.operations.loop import Loop, index_type
 from fieldjax.ir.operations.reduction import Total
-from fieldjax.ir.operations.stack import Pick, Stack
+from fieldjax.ir.operations.stack import Pick
 from fieldjax.model.executable import stats_of
 from fieldjax.model.loops import STEPS
 from fieldjax.model.region import Region
+from fieldjax.model.stacking import runs_of, stacked, steps_of
 
 SHORTEST = 3
 """Chains of fewer regions stay as they are."""
@@ -161,31 +162,12 @@ def _emitted(graph: Graph, chain: Chain) -> tuple[int, ...]:
 
 
 def _stacks(chain: Chain) -> tuple[list[Value], bool]:
-    """What differs from region to region, stacked in order; the other way round where stacks are there that way."""
+    """What differs from region to region, stacked; in reverse where the stacks that are there run that way."""
     columns = [[node.inputs[n] for node in chain.nodes] for n in chain.varying]
-    backward = any(_stack_behind(column[::-1]) is not None for column in columns) and not any(
-        _stack_behind(column) is not None for column in columns
-    )
-    columns = [column[::-1] if backward else column for column in columns]
-    return [_stack_behind(c) or record(Stack(STEPS), *c, location=c[0].node.location)[0] for c in columns], backward
-
-
-def _stack_behind(column: Sequence[Value]) -> Value | None:
-    """The stack whose elements these are, all of them and in order."""
-    first = column[0].node
-    if not isinstance(first.operation, Pick):
-        return None
-    whole = first.inputs[0]
-    picks = [isinstance(v.node.operation, Pick) and v.node.inputs[0] == whole for v in column]
-    if not all(picks) or [v.node.operation.position for v in column] != list(range(len(column))):  # type: ignore[attr-defined]
-        return None
-    source = whole.node.operation
-    return whole if isinstance(source, Region) and _steps_of(source, whole.port) == len(column) else None
-
-
-def _steps_of(region: Region, port: int) -> int | None:
-    operation = region.body.outputs[port].node.operation
-    return operation.length if isinstance(operation, Loop) else None
+    forward = [runs_of(c) for c in columns]
+    reverse = [runs_of(c[::-1]) for c in columns]
+    backward = sum(map(len, reverse)) < sum(map(len, forward))
+    return [stacked(r) for r in (reverse if backward else forward)], backward
 
 
 def _loop_graph(
@@ -248,8 +230,7 @@ def _summed(node: Node) -> Node:
         if isinstance(value.node.operation, Pick):
             by_stack.setdefault(value.node.inputs[0], []).append(value)
     for stack, picks in by_stack.items():
-        source = stack.node.operation
-        if not isinstance(source, Region) or len(picks) != _steps_of(source, stack.port):
+        if len(picks) != steps_of(stack):
             continue
         total = record(Total((STEPS,)), stack, location=node.location)[0]
         rest = [v for v in node.inputs if v not in picks]
