@@ -125,4 +125,4 @@ def _field(data: Any, *, domain: Any) -> Field:
 
 def _connectivity(data: Any, *, codomain: Dimension, domain: Any, skip_value: int | None = None) -> Connectivity:
     """A connectivity of the data (gt4py.next's `common._connectivity`)."""
-    return as_connectivity(domain, codomain, data, skip_value)
+    return as_connectivity(domain, codomain, data, skip_value=skip_value)

@@ -34,11 +34,11 @@ def as_connectivity(
     domain: TableDomainLike,
     codomain: Dimension,
     data: Any,
-    skip_value: int | _Unset | None = _UNSET,
-    *,
     dtype: Any = None,
+    *,
     allocator: Any = None,
     device: Any = None,
+    skip_value: int | _Unset | None = _UNSET,
 ) -> Connectivity:
     """A connectivity: at each point of `domain` an index along `codomain`.
 
@@ -47,12 +47,12 @@ def as_connectivity(
         codomain: the dimension that the entries count.
         data: integers of the shape of `domain`; copied, so that later changes to it aren't seen. Masked
             entries of a masked array are skips.
-        skip_value: the entry that stands for a missing neighbour, or None where none is missing. Left out, it
-            is -1 where that occurs in `data`.
         dtype: an integer dtype; by default int32, or int64 where an index doesn't fit.
         allocator: a `jax.Device` or `jax.sharding.Sharding` to place the table on; the allocators of
             gt4py.next are accepted and mean nothing here.
         device: the same as `allocator`, and wins.
+        skip_value: the entry that stands for a missing neighbour, or None where none is missing. Left out, it
+            is -1 where that occurs in `data`.
 
     >>> from fieldjax.domain import DimensionKind
     >>> Cell, Edge = Dimension("Cell"), Dimension("Edge")
@@ -95,7 +95,7 @@ def restore(
     domain: Domain, codomain: Dimension, entries: np.ndarray, skip_value: int | None, has_adjoint: bool
 ) -> Connectivity:
     """The connectivity that was pickled."""
-    made = as_connectivity(domain, codomain, entries, skip_value, dtype=entries.dtype)
+    made = as_connectivity(domain, codomain, entries, skip_value=skip_value, dtype=entries.dtype)
     return made.with_adjoint() if has_adjoint else made
 
 

@@ -20,7 +20,7 @@ C2EDim = Dimension("C2E", DimensionKind.LOCAL)
 
 def e2c(entries, skip_value=None, **options) -> Connectivity:
     """A table (Edge, E2C) -> Cell."""
-    return as_connectivity([Edge, E2CDim], Cell, entries, skip_value, **options)
+    return as_connectivity([Edge, E2CDim], Cell, entries, skip_value=skip_value, **options)
 
 
 def ring(size: int, step: int = 1) -> Connectivity:
@@ -73,7 +73,7 @@ class Case:
         return tuple(sorted(range(self.table.ndim), key=lambda axis: not is_local[axis]))
 
     def build(self) -> Connectivity:
-        return as_connectivity(self.domain, Cell, self.table, self.skip)
+        return as_connectivity(self.domain, Cell, self.table, skip_value=self.skip)
 
     def part(self, sub: Domain) -> list[int]:
         """The valid entries on `sub`."""

@@ -29,7 +29,7 @@ def test_domains(like):
 
 
 def test_attributes():
-    table = as_connectivity({Edge: (3, 5), E2CDim: 2}, Cell, [[0, 1], [1, -1]], -1)
+    table = as_connectivity({Edge: (3, 5), E2CDim: 2}, Cell, [[0, 1], [1, -1]], skip_value=-1)
     assert (table.codomain, table.skip_value, table.local_dimension) == (Cell, -1, E2CDim)
     assert (table.shape, table.dtype, table.ndarray is table.table) == ((2, 2), np.int32, True)
     assert isinstance(table.table, jax.Array)
@@ -62,7 +62,7 @@ def test_minus_one_is_found_unless_said_otherwise():
     assert as_connectivity([Edge], Cell, [0, 1]).skip_value is None
     assert as_connectivity([Edge], Cell, np.array([0, 1], np.uint8)).skip_value is None
     with pytest.raises(ConnectivityError, match="there is no skip value"):
-        as_connectivity([Edge], Cell, [0, -1], None)
+        as_connectivity([Edge], Cell, [0, -1], skip_value=None)
 
 
 @pytest.mark.parametrize("skip", [-1, 0, 7, 2, np.int64(-1), np.array(7)])
@@ -174,12 +174,12 @@ assert as_connectivity([Edge], Cell, np.array([3])).table.dtype == jnp.int32
 )
 def test_what_is_refused(data, skip, message):
     with pytest.raises(ConnectivityError, match=message):
-        as_connectivity(WHOLE, Cell, data, skip)
+        as_connectivity(WHOLE, Cell, data, skip_value=skip)
 
 
 def test_negative_rows_are_named_where_the_domain_puts_them():
     with pytest.raises(ConnectivityError, match="Edge 11 leads to Cell -3"):
-        as_connectivity({Edge: (10, 12)}, Cell, [0, -3], None)
+        as_connectivity({Edge: (10, 12)}, Cell, [0, -3], skip_value=None)
 
 
 @pytest.mark.parametrize(

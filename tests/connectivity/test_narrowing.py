@@ -210,7 +210,9 @@ def test_named_ranges_must_run_along_the_codomain():
 
 
 def test_broken_narrowing_shows_the_rows():
-    table = as_connectivity({Edge: (10, 16), E2CDim: 2}, Cell, [[0, 1], [1, 9], [-1, 8], [2, 0], [9, 9], [3, 3]], -1)
+    table = as_connectivity(
+        {Edge: (10, 16), E2CDim: 2}, Cell, [[0, 1], [1, 9], [-1, 8], [2, 0], [9, 9], [3, 3]], skip_value=-1
+    )
     with pytest.raises(NarrowingError) as caught:
         table.inverse_image(UnitRange(0, 4))
     assert str(caught.value) == (

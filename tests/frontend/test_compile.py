@@ -30,7 +30,7 @@ def abstract(*shape: int) -> fj.Field:
 
 def mesh(skip: bool = False) -> dict[str, Any]:
     table = [[0, 1], [1, 2], [2, -1 if skip else 3]]
-    return {"E2C": fj.as_connectivity({Edge: 3, E2CDim: 2}, Cell, table, -1 if skip else None)}
+    return {"E2C": fj.as_connectivity({Edge: 3, E2CDim: 2}, Cell, table, skip_value=-1 if skip else None)}
 
 
 def plain(f: Any, scale: float, n: int, flag: bool) -> Any:

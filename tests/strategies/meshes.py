@@ -48,7 +48,7 @@ class Table:
 
     @cached_property
     def connectivity(self) -> Any:
-        return fj.as_connectivity(self.domain, self.naive.codomain, self.naive.entries, self.naive.skip)
+        return fj.as_connectivity(self.domain, self.naive.codomain, self.naive.entries, skip_value=self.naive.skip)
 
 
 @dataclass(frozen=True, eq=False)
