@@ -107,10 +107,13 @@ def custom_operation(
 
     >>> import fieldjax as fj, numpy as np
     >>> cube = fj.custom_operation(
-    ...     lambda x: np.power(x, 3), vjp=lambda inputs, c: (3 * inputs[0] ** 2 * c[0],), host=True, like=np.zeros(())
+    ...     lambda x: np.power(x, 3),
+    ...     vjp=lambda inputs, c: (3 * inputs[0] ** 2 * c[0],),
+    ...     host=True,
+    ...     like=np.zeros((), "float32"),
     ... )
     >>> with fj.record() as model:
-    ...     x = model.input("x", np.array(2.0))
+    ...     x = model.input("x", 2.0)
     ...     model.output("slope", fj.derivative(cube(x), x))
     >>> float(model.run()["slope"])
     12.0

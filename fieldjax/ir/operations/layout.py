@@ -130,7 +130,9 @@ class Union(Operation):
         return tuple(box & field_domain(place) for place in places)
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
-        parts = [padded(at, i, domain, slots) for i in range(len(at.node.inputs))]
+        count = range(len(at.node.inputs))
+        # A number may stand for an array of them (in the body of a scan): it has no extent to pad.
+        parts = [padded(at, i, domain, slots) if domain.dims else at.operand(i, domain, slots) for i in count]
         total = parts[0]
         for part in parts[1:]:
             total = total + part
