@@ -104,6 +104,7 @@ def apart_reference(x: Any, a: Any) -> Any:
     return x + a * jnp.sum(jnp.where(valid, jnp.sin(g[index]), 0.0), -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"mode": "callback"}, {"device": "cpu:1"}, {"mode": "inline"}], ids=str)
 def test_d5_jax_differentiates_through_a_compressed_operator(options: dict[str, Any]) -> None:
     operator = fj.compressed(apart.function, **options)
@@ -179,6 +180,7 @@ def test_e1_a_chain_with_other_inputs_and_outputs_on_the_way() -> None:
     assert sum("loop" in str(node.operation) for step in compiled.steps for node in step.body.nodes) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1_000_000 // 8, 16_000_000 // 8], ids=["1 MB", "16 MB"])
 def test_e2_callbacks_do_not_hang(size: int) -> None:
     """Calls with asynchronous dispatch on and other work queued. Five hundred of them in the deep profile."""
@@ -231,7 +233,7 @@ def test_e3_fusion_is_an_option_of_a_region() -> None:
 
 def test_e4_op_by_op_a_region_calls_its_function_and_nothing_else_is_compiled() -> None:
     model, values, p = chain(4)
-    op = fj.compress([values[0], p], values[2], mode="segment")
+    op = fj.compress([values[0], p], values[2], mode="segment", share_compiled=False)
     model.output("y", values[4])
     before = op.stats.compiled
     result = model.run(None)

@@ -120,6 +120,7 @@ def total_of(formula: Formula) -> Callable[..., Any]:
 TOTALS = {name: total_of(formula) for name, formula in FORMULAS.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMULAS)
 @FEWER
 @given(setting=a_setting())

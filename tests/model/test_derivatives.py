@@ -407,6 +407,7 @@ def run_lines(lines: list[tuple[str, int, int]], x: Any, p: Any, m: Any) -> Any:
     return m.sum(values[-1] * x)
 
 
+@pytest.mark.slow
 @given(lines=programs())
 def test_random_models_have_jax_derivatives(lines: list[tuple[str, int, int]]) -> None:
     with fj.record() as model:
