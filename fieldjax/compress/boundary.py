@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from fieldjax.errors import ArgumentError, UnsupportedError, user_location
 from fieldjax.ir.graph import Node, Value
+from fieldjax.ir.operation import is_endless
 from fieldjax.ir.operations.literal import Literal, Parameter
 from fieldjax.model.isolation import reads_of
 from fieldjax.model.recorder import Recording
-from fieldjax.model.stepwise import is_endless
 
 
 @dataclass(frozen=True)

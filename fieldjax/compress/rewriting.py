@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fieldjax.compress.boundary import Boundary
 from fieldjax.ir.graph import Graph, Node, Value
@@ -35,7 +35,7 @@ def put_in_place(recording: Recording, regions: Sequence[Placed]) -> list[Node]:
             made[id(unit)] = node
             new.update(zip(unit.boundary.outputs, node.results(), strict=True))
         else:
-            node = _with(unit, new)
+            node = unit.reading(new)
             new.update(zip(unit.results(), node.results(), strict=True))
         order[node] = None
     moved = {
@@ -76,11 +76,3 @@ def _region(placed: Placed, new: dict[Value, Value]) -> Node:
     operation = Region(placed.body, (None,) * len(placed.body.outputs), placed.name, options=placed.options)
     location = placed.boundary.outputs[0].node.location
     return record(operation, *(new.get(v, v) for v in placed.inputs), location=location)[0].node
-
-
-def _with(node: Node, new: dict[Value, Value]) -> Node:
-    inputs = tuple(new.get(v, v) for v in node.inputs)
-    if inputs == node.inputs:
-        return node
-    masks = tuple(tuple(replace(m, table=new.get(m.table, m.table)) for m in ms) for ms in node.masks)
-    return Node(node.operation, inputs, node.types, masks, node.location)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -40,12 +41,12 @@ def recorder_of(leaves: Iterable[Any]) -> Recorder | None:
     return found
 
 
-class Handing:
+class Handing(abc.ABC):
     """Base of the values of a recorded model."""
 
     __slots__ = ()
 
     @property
+    @abc.abstractmethod
     def recorder(self) -> Recorder:
         """Who records what is done with this value."""
-        raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -50,6 +50,14 @@ class Node:
 
     def results(self) -> tuple[Value, ...]:
         return tuple(Value(self, port) for port in range(len(self.types)))
+
+    def reading(self, new: Mapping[Value, Value]) -> Node:
+        """The same on the values that stand for what it reads; the node itself where none does."""
+        inputs = tuple(new.get(v, v) for v in self.inputs)
+        masks = tuple(tuple(replace(m, table=new.get(m.table, m.table)) for m in ms) for ms in self.masks)
+        if inputs == self.inputs and masks == self.masks:
+            return self
+        return Node(self.operation, inputs, self.types, masks, self.location)
 
 
 @dataclass(frozen=True, slots=True)

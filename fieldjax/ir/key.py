@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -48,24 +49,28 @@ class StructuralKey:
 _by_name: ContextVar[bool] = ContextVar("fieldjax_key_by_name", default=False)
 
 
-def named_key(graph: Graph) -> StructuralKey:
-    """The key of a graph in which custom operations count as the same where their names are."""
+@contextmanager
+def _going_by_name() -> Iterator[None]:
     token = _by_name.set(True)
     try:
-        return structural_key(graph)
+        yield
     finally:
         _by_name.reset(token)
+
+
+def named_key(graph: Graph) -> StructuralKey:
+    """The key of a graph in which custom operations count as the same where their names are."""
+    with _going_by_name():
+        return structural_key(graph)
 
 
 def same_by_name(first: Any, second: Any) -> bool:
     """Whether two attributes or operations are the same, custom operations of one name being the same."""
-    token = _by_name.set(True)
-    try:
-        return canonical(first) == canonical(second)
-    except TypeError:
-        return False
-    finally:
-        _by_name.reset(token)
+    with _going_by_name():
+        try:
+            return canonical(first) == canonical(second)
+        except TypeError:
+            return False
 
 
 def structural_key(graph: Graph) -> StructuralKey:
@@ -76,9 +81,9 @@ def structural_key(graph: Graph) -> StructuralKey:
     lines.append(f"outputs {' '.join(_source(v, number) for v in graph.outputs)}")
     text = "\n".join(lines).encode()
     position = {v.node: n for n, v in enumerate(graph.inputs)}
-    met = [position[n] for n in order if n in position]
-    rest = [n for n in range(len(graph.inputs)) if n not in set(met)]
-    return StructuralKey(hashlib.sha256(text).digest(), text, (*met, *rest))
+    # Those that are met, in that order, and the rest behind them.
+    inputs = dict.fromkeys((*(position[n] for n in order if n in position), *range(len(graph.inputs))))
+    return StructuralKey(hashlib.sha256(text).digest(), text, tuple(inputs))
 
 
 def _visit_order(graph: Graph) -> list[Node]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -160,6 +162,16 @@ def field_domain(place: Place) -> Domain:
     """The place of an input that is a field."""
     assert isinstance(place, Domain), place
     return place
+
+
+def common_domain(places: Sequence[Place]) -> Domain:
+    """Where all of the inputs live; along a dimension that some lack, where the others do."""
+    return functools.reduce(operator.and_, map(field_domain, places), Domain())
+
+
+def is_endless(place: Place) -> bool:
+    """Whether a value has no end along some dimension, so that there is no array of it."""
+    return isinstance(place, Domain) and not place.is_finite()
 
 
 def table_of(place: Place) -> TableQuestions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operation import Operation
@@ -24,22 +23,12 @@ def rewrite(graph: Graph, change: Callable[[Node], Node]) -> Graph:
     """Replaces nodes from the inputs on; untouched parts stay the objects that they are.
 
     `change` gets each node with its inputs already replaced, and returns that node or another with results
-    of the same types.
+    of the same types, which others may follow.
     """
-    new: dict[Node, Node] = {}
+    new: dict[Value, Value] = {}
     for node in graph.nodes:
-        new[node] = change(_with_inputs(node, new))
-    outputs = tuple(_moved(v, new) for v in graph.outputs)
+        made = change(node.reading(new))
+        if made is not node:
+            new.update(zip(node.results(), made.results(), strict=False))
+    outputs = tuple(new.get(v, v) for v in graph.outputs)
     return graph if outputs == graph.outputs else Graph(graph.inputs, outputs)
-
-
-def _with_inputs(node: Node, new: dict[Node, Node]) -> Node:
-    inputs = tuple(_moved(v, new) for v in node.inputs)
-    masks = tuple(tuple(replace(m, table=_moved(m.table, new)) for m in ms) for ms in node.masks)
-    if inputs == node.inputs and masks == node.masks:
-        return node
-    return Node(node.operation, inputs, node.types, masks, node.location)
-
-
-def _moved(value: Value, new: dict[Node, Node]) -> Value:
-    return Value(new[value.node], value.port) if value.node in new else value

@@ -16,6 +16,7 @@ from fieldjax.ir.operations.stack import Pick
 from fieldjax.model.executable import stats_of
 from fieldjax.model.loops import STEPS
 from fieldjax.model.region import Region
+from fieldjax.model.schedule import depths, is_apart
 from fieldjax.model.stacking import runs_of, stacked, steps_of
 
 SHORTEST = 3
@@ -55,16 +56,18 @@ class Chain:
         return tuple(n for n in range(len(self.nodes[0].inputs)) if n not in self.carried and n not in self.varying)
 
 
-def chained(graph: Graph, places: Mapping[Value, Place]) -> Graph:
-    """The graph with every chain of at least `SHORTEST` regions as one region that is a loop."""
-    known = dict(places)
-    while (chain := _first_chain(graph, known)) is not None:
-        graph = _looped(graph, chain, known)
+def chained(graph: Graph, places: dict[Value, Place]) -> Graph:
+    """The graph with every chain of at least `SHORTEST` regions as one region that is a loop.
+
+    Adds where its new values live to `places`.
+    """
+    while (chain := _first_chain(graph, places)) is not None:
+        graph = _looped(graph, chain, places)
     return graph
 
 
 def _first_chain(graph: Graph, places: dict[Value, Place]) -> Chain | None:
-    depth = _depths(graph)
+    depth = depths(graph)
     seen: set[Node] = set()
     for node in graph.nodes:
         if node in seen or not _can_chain(node):
@@ -79,13 +82,6 @@ def _first_chain(graph: Graph, places: dict[Value, Place]) -> Chain | None:
 def _can_chain(node: Node) -> bool:
     operation = node.operation
     return isinstance(operation, Region) and operation.options.mode in ("auto", "scan") and not operation.options.device
-
-
-def _depths(graph: Graph) -> dict[Node, int]:
-    depth: dict[Node, int] = {}
-    for node in graph.nodes:
-        depth[node] = max((depth[v.node] + isinstance(v.node.operation, Region) for v in node.inputs), default=0)
-    return depth
 
 
 def _chain_from(graph: Graph, first: Node, depth: Mapping[Node, int], places: dict[Value, Place]) -> Chain:
@@ -107,7 +103,7 @@ def _next(
             continue
         links = tuple((n, v.port) for n, v in enumerate(reader.inputs) if v.node is node)
         rest = [v for v in reader.inputs if v.node is not node]
-        early = all(depth[v.node] + isinstance(v.node.operation, Region) <= depth[first] for v in rest)
+        early = all(depth[v.node] + is_apart(v.node) <= depth[first] for v in rest)
         fits = all(_alike(Value(node, port), node.inputs[n], places) for n, port in links)
         if early and fits:
             return reader, links
@@ -200,7 +196,7 @@ def _replaced(graph: Graph, gone: frozenset[Node], new: dict[Value, Value], plac
     """The graph with values of nodes that are gone replaced; sums over all elements of a stack become one operation."""
     moved = dict(new)
     for node in graph.nodes:
-        made = node if node in gone else _with(node, moved)
+        made = node if node in gone else node.reading(moved)
         if made is not node:
             made = _summed(made)
             moved.update(zip(node.results(), made.results(), strict=True))
@@ -211,14 +207,6 @@ def _replaced(graph: Graph, gone: frozenset[Node], new: dict[Value, Value], plac
                 zip(node.results(), node.operation.available(node, [places[v] for v in node.inputs]), strict=True)
             )
     return result
-
-
-def _with(node: Node, moved: Mapping[Value, Value]) -> Node:
-    inputs = tuple(moved.get(v, v) for v in node.inputs)
-    if inputs == node.inputs:
-        return node
-    masks = tuple(tuple(replace(m, table=moved.get(m.table, m.table)) for m in ms) for ms in node.masks)
-    return Node(node.operation, inputs, node.types, masks, node.location)
 
 
 def _summed(node: Node) -> Node:

@@ -32,7 +32,7 @@ class Executable:
     """A graph and a plan as one compiled function of the arrays of the graph's inputs."""
 
     def __init__(self, body: Graph, plan: Plan, options: Options, stats: Stats) -> None:
-        self.plan, self.stats = plan, stats
+        self.stats = stats
         self._device = options.placed
         self._first = True
 

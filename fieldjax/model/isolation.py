@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fieldjax.embedded.leaves import parameter
-from fieldjax.ir.graph import Graph, Mask, Node, Value, topological, values_read
+from fieldjax.ir.graph import Graph, Node, Value, topological, values_read
 from fieldjax.ir.operations.literal import Literal, Parameter
 
 
-def isolated(inputs: Sequence[Value], outputs: Sequence[Value], names: Sequence[str] = ()) -> Graph:
+def isolated(inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
     """The graph of `outputs` on new parameters in place of `inputs`.
 
     Every parameter that is read on the way, and every table of a mask, must be among the inputs.
@@ -19,27 +19,17 @@ def isolated(inputs: Sequence[Value], outputs: Sequence[Value], names: Sequence[
     # Tables first: the masks of other inputs name them.
     for n in sorted(range(len(inputs)), key=lambda n: not inputs[n].is_table):
         value = inputs[n]
-        name = names[n] if names else f"in{n}"
-        new[value] = parameter(name, value.type, [_moved_mask(m, new) for m in value.masks])
+        masks = [replace(m, table=new[m.table]) for m in value.masks]
+        new[value] = parameter(f"in{n}", value.type, masks)
     given = frozenset(v.node for v in inputs)
     for node in topological(outputs, leaves=given):
         if node in given:
             continue
         assert not isinstance(node.operation, Parameter), node
-        made = _rebuilt(node, new)
+        made = node.reading(new)
         for value, result in zip(node.results(), made.results(), strict=True):
             new.setdefault(value, result)
     return Graph(tuple(new[v] for v in inputs), tuple(new[v] for v in outputs))
-
-
-def _rebuilt(node: Node, new: dict[Value, Value]) -> Node:
-    inputs = tuple(new[v] for v in node.inputs)
-    masks = tuple(tuple(_moved_mask(m, new) for m in ms) for ms in node.masks)
-    return Node(node.operation, inputs, node.types, masks, node.location)
-
-
-def _moved_mask(mask: Mask, new: dict[Value, Value]) -> Mask:
-    return replace(mask, table=new[mask.table])
 
 
 def reads_of(nodes: Sequence[Node]) -> list[Value]:

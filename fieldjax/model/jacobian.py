@@ -12,10 +12,10 @@ from fieldjax.ir.build import literal, match, pointwise
 from fieldjax.ir.derivative import pull
 from fieldjax.ir.graph import Node, Value, topological
 from fieldjax.ir.operation import record
-from fieldjax.ir.operations.call import whole
 from fieldjax.ir.operations.layout import Shift
 from fieldjax.ir.operations.loop import Loop, index_type
 from fieldjax.ir.operations.positions import Positions
+from fieldjax.ir.operations.whole import or_zero
 from fieldjax.model.axes import AXES
 from fieldjax.model.isolation import isolated, reads_of
 from fieldjax.model.recorder import Recording
@@ -27,7 +27,7 @@ def jacobian(recording: Recording, of: Value, wrt: Sequence[Value], loop: bool) 
     rows = [Dimension(f"#row {n}") for n in range(len(of.dims))]
     numbers = [parameter(f"row{n}", index_type()) for n in range(len(of.dims))]
     pulled = pull(topological([of]), [(of, _unit(recording, of, numbers))], wrt)
-    values = [match(literal(0.0), w) if c is None else whole(c, w) for c, w in zip(pulled, wrt, strict=True)]
+    values = [or_zero(c, w) for c, w in zip(pulled, wrt, strict=True)]
     for number, row, dim in reversed(list(zip(numbers, rows, of.dims, strict=True))):
         length = len(recording.domain(of).range_of(dim))
         values = _over(values, number, row, length, batched=not loop, known=recording)

@@ -10,11 +10,12 @@ from fieldjax.connectivity import Mesh, is_table
 from fieldjax.errors import ArgumentError, DomainError, user_location
 from fieldjax.frontend.handing_over import Handing
 from fieldjax.ir.graph import Graph, Node, Value
+from fieldjax.ir.operation import is_endless
 from fieldjax.ir.simplify import simplify
 from fieldjax.model.recorder import Recording
 from fieldjax.model.report import Report, report
 from fieldjax.model.results import result_of
-from fieldjax.model.stepwise import evaluate, is_endless
+from fieldjax.model.stepwise import evaluate
 from fieldjax.model.variable import Variable
 
 

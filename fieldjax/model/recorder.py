@@ -19,8 +19,9 @@ from fieldjax.ir.build import adopt_masks, literal, pointwise
 from fieldjax.ir.graph import Mask, Node, Value
 from fieldjax.ir.operation import Operation, Place, record
 from fieldjax.ir.operations.literal import Parameter
-from fieldjax.model.axes import array_domain, check_shapes, is_array
+from fieldjax.model.axes import check_shapes, is_array
 from fieldjax.model.broadcasting import stretched
+from fieldjax.model.results import as_leaf
 from fieldjax.model.variable import Variable
 
 
@@ -123,11 +124,8 @@ class Recording:
         """A parameter that stands for `x`."""
         tables: list[Table] = []
         x = x if isinstance(x, Field) or is_table(x) else as_array(x)
-        if isinstance(x, Field) or is_table(x) or not x.ndim:
-            kind, place = leaf_type(x, tables), place_of(x)
-        else:
-            place = array_domain(x.shape)
-            kind = leaf_type(Field._trusted(x, place, (), None), tables)
+        leaf = as_leaf(x)
+        kind, place = leaf_type(leaf, tables), place_of(leaf)
         masks = [Mask(self.known(tables[position]), slot, moved) for position, slot, moved in kind.masks]
         value = parameter(name, kind.type, masks)
         self.nodes[value.node] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
@@ -15,7 +15,8 @@ from fieldjax.domain import Domain
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.ir.evaluation import At, Evaluation
 from fieldjax.ir.graph import Graph
-from fieldjax.ir.operations.call import Call, operands
+from fieldjax.ir.operations.call import Call
+from fieldjax.ir.operations.whole import operands
 from fieldjax.ir.plan import Plan
 
 MODES = ("auto", "segment", "scan", "call", "callback", "inline")
@@ -73,7 +74,6 @@ class Region(Call):
     """
 
     options: Options = field(default_factory=Options)
-    once: ClassVar[bool] = True
 
     def evaluate_results(self, at: At, domains: Sequence[Domain | None]) -> tuple[Any, ...]:
         """The arrays of all results: in a compiled program a call that XLA may not inline."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fieldjax.connectivity import is_table
 from fieldjax.domain import Domain
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.masks import FieldMask
 from fieldjax.ir.graph import Value
 from fieldjax.ir.operation import Place
-from fieldjax.model.axes import is_array
+from fieldjax.model.axes import array_domain, is_array
 
 
 def result_of(value: Value, domain: Domain, array: Any, places: Mapping[Value, Place]) -> Any:
@@ -28,3 +29,9 @@ def data_of(x: Any) -> Any:
     if isinstance(x, Field):
         return x.operand
     return getattr(x, "table", x)
+
+
+def as_leaf(x: Any) -> Any:
+    """A plain array as a field on its axes; anything else as it is."""
+    is_plain = not (isinstance(x, Field) or is_table(x)) and x.ndim
+    return Field._trusted(x, array_domain(x.shape), (), None) if is_plain else x

@@ -20,10 +20,9 @@ from fieldjax.ir.operation import Operation, Place
 from fieldjax.ir.operations.gather import Scatter
 from fieldjax.ir.operations.literal import Parameter
 from fieldjax.ir.planning import plan_of
-from fieldjax.model.axes import array_domain
 from fieldjax.model.chains import chained
 from fieldjax.model.executable import Executable, executable
-from fieldjax.model.results import data_of, result_of
+from fieldjax.model.results import as_leaf, data_of, result_of
 from fieldjax.model.schedule import Step, schedule
 from fieldjax.model.stepwise import evaluate
 
@@ -52,9 +51,10 @@ class CompiledModel:
             )
         used = set(graph.nodes)
         self._data = {v: x for v, x in model.data.items() if v.node in used or v in graph.outputs}
-        self.graph = chained(graph, places_of(graph, self._data))
+        places = places_of(graph, self._data)
+        self.graph = chained(graph, places)
         self.outputs = dict(zip(model.outputs, self.graph.outputs, strict=True))
-        self.steps = schedule(self.graph, places_of(self.graph, self._data))
+        self.steps = schedule(self.graph, places)
         self._bound: dict[Any, Bound] = {}
 
     def __call__(self, **inputs: Any) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def places_of(graph: Graph, data: Mapping[Value, Any]) -> dict[Value, Place]:
     """Where every value of the graph lives, for these inputs."""
     places: dict[Value, Place] = {}
     for value, x in data.items():
-        places[value] = place_of(x) if isinstance(x, Field) or is_table(x) else array_domain(x.shape)
+        places[value] = place_of(as_leaf(x))
     for node in graph.nodes:
         if not isinstance(node.operation, Parameter):
             found = node.operation.available(node, [places[v] for v in node.inputs])
@@ -196,12 +196,6 @@ def _fitting(name: str, value: Value, x: Any) -> Any:
             hints=["convert it with `astype`"],
         )
     return x
-
-
-def as_leaf(x: Any) -> Any:
-    """A plain array as a field on its axes; anything else as it is."""
-    is_plain = not (isinstance(x, Field) or is_table(x)) and x.ndim
-    return Field._trusted(x, array_domain(x.shape), (), None) if is_plain else x
 
 
 def _signature(x: Any) -> Any:

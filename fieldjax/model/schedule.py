@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from fieldjax.domain import Domain
 from fieldjax.ir.graph import Graph, Node, Value
-from fieldjax.ir.operation import Place
+from fieldjax.ir.operation import Place, is_endless
 from fieldjax.ir.operations.literal import Literal, Parameter
 from fieldjax.model.interning import interned
 from fieldjax.model.isolation import isolated, reads_of
 from fieldjax.model.region import Options, Region
-from fieldjax.model.stepwise import is_endless
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ def schedule(graph: Graph, places: Mapping[Value, Place]) -> list[Step]:
 
     What lies between two regions along every path is one segment; segments that do the same share their body.
     """
-    depth = _depths(graph)
+    depth = depths(graph)
     steps: list[Step] = []
     for level in range(max(depth.values(), default=0) + 1):
         nodes = [n for n in graph.nodes if depth[n] == level]
@@ -56,7 +55,7 @@ def _is_free(node: Node, places: Mapping[Value, Place]) -> bool:
     return is_endless(places[node.results()[0]])
 
 
-def _depths(graph: Graph) -> dict[Node, int]:
+def depths(graph: Graph) -> dict[Node, int]:
     """How many regions lie behind each node, along the path with most of them."""
     depth: dict[Node, int] = {}
     for node in graph.nodes:

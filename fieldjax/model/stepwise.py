@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fieldjax.domain import Domain
 from fieldjax.ir.evaluation import Evaluation
 from fieldjax.ir.graph import Graph, Node, Value, values_read
 from fieldjax.ir.inference import infer
 from fieldjax.ir.jax_arrays import JaxArrays
-from fieldjax.ir.operation import Place
+from fieldjax.ir.operation import Place, is_endless
 from fieldjax.ir.operations.literal import Parameter
 from fieldjax.model.executable import executable
 from fieldjax.model.region import Region
@@ -44,8 +43,3 @@ def _read(node: Node, places: Mapping[Value, Place]) -> list[Value]:
         else:
             found += _read(value.node, places)
     return list(dict.fromkeys(found))
-
-
-def is_endless(place: Place) -> bool:
-    """Whether a value has no end along some dimension, so that there is no array of it."""
-    return isinstance(place, Domain) and not place.is_finite()

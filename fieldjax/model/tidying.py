@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fieldjax.ir.graph import Node, Value
+from fieldjax.ir.graph import Value
 from fieldjax.ir.operations.layout import Extend
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ def tidied(recording: Recording, values: Sequence[Value]) -> list[Value]:
     new: dict[Value, Value] = {}
     places = dict[Value, object]()
     for node in recording.unknown_nodes([v.node for v in values]):
-        made = _with(node, new)
+        made = node.reading(new)
         given = [places[v] if v in places else recording.places[v] for v in made.inputs]
         if isinstance(made.operation, Extend) and given[0] == given[1] and made.inputs[0].type == made.types[0]:
             new[node.results()[0]] = made.inputs[0]
@@ -28,11 +27,3 @@ def tidied(recording: Recording, values: Sequence[Value]) -> list[Value]:
         if made is not node:
             new.update(zip(node.results(), made.results(), strict=True))
     return [new.get(v, v) for v in values]
-
-
-def _with(node: Node, new: dict[Value, Value]) -> Node:
-    inputs = tuple(new.get(v, v) for v in node.inputs)
-    if inputs == node.inputs:
-        return node
-    masks = tuple(tuple(replace(m, table=new.get(m.table, m.table)) for m in ms) for ms in node.masks)
-    return Node(node.operation, inputs, node.types, masks, node.location)

@@ -1,4 +1,4 @@
-"""What a region is: R1 to R10 of the specification."""
+"""What a region is: R1, R2, R3, R4, R5, R6, R7, R8, R9 and R10 of the specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How regions run and what stays equal: D2, D4, D5 and E1 to E5 of the specification."""
+"""How regions run and what stays equal: D2, D4, D5, E1, E2, E3, E4 and E5 of the specification."""
 
 from __future__ import annotations
 

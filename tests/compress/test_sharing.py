@@ -1,4 +1,4 @@
-"""Who shares what is compiled: S1 to S8 of the specification."""
+"""Who shares what is compiled: S1, S2, S3, S4, S5, S6, S7 and S8 of the specification."""
 
 from __future__ import annotations
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from fieldjax.domain import Domain
-from fieldjax.dtypes import is_floating
 from fieldjax.ir.derivative import jvp, vjp
-from fieldjax.ir.evaluation import At, Evaluation, Slots
+from fieldjax.ir.evaluation import At, Evaluation
 from fieldjax.ir.graph import Graph, Mask, Node, Value
-from fieldjax.ir.operation import Operation, Place, record
-from fieldjax.ir.operations.layout import Extend
+from fieldjax.ir.operation import Place, record
+from fieldjax.ir.operations.whole import Whole, masks_of_body, moves, operands, whole
 from fieldjax.ir.plan import Plan
 from fieldjax.ir.planning import plan_of
 from fieldjax.ir.types import Type
@@ -21,7 +20,7 @@ Self = TypeVar("Self", bound="Call")
 
 
 @dataclass(frozen=True)
-class Call(Operation):
+class Call(Whole):
     """`body` on the inputs, each of which is there as a whole; the results are computed as a whole.
 
     `wanted` are the domains that the body's outputs are asked for, None for all that is available.
@@ -30,7 +29,6 @@ class Call(Operation):
     body: Graph
     wanted: tuple[Domain | None, ...]
     name: str = field(default="call", compare=False)
-    once: ClassVar[bool] = True
 
     def types(self, *inputs: Type) -> tuple[Type, ...]:
         for value, given in zip(self.body.inputs, inputs, strict=True):
@@ -38,19 +36,10 @@ class Call(Operation):
         return tuple(v.type for v in self.body.outputs)
 
     def masks(self, *inputs: Value) -> tuple[tuple[Mask, ...], ...]:
-        given = dict(zip(self.body.inputs, inputs, strict=True))
-        return tuple(tuple(replace(m, table=given[m.table]) for m in v.masks) for v in self.body.outputs)
+        return masks_of_body(self.body, self.body.inputs, inputs)
 
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return plan_of(self.body, places, self.wanted).outputs
-
-    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
-        return tuple(p if isinstance(p, Domain) else None for p in places)
-
-    def settle(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place], roots: Any
-    ) -> Sequence[Domain | None]:
-        return self.available(node, places)
 
     def nested(
         self, node: Node, places: Sequence[Place], adjoints: Mapping[Value, tuple[int, int] | None]
@@ -58,16 +47,13 @@ class Call(Operation):
         shapes = tuple(adjoints.get(v) for v in node.inputs if v.is_table)
         return (plan_of(self.body, places, self.wanted, shapes),)
 
-    def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
-        raise AssertionError("a call is evaluated once, not for its readers")
-
     def evaluate_results(self, at: At, domains: Sequence[Domain | None]) -> tuple[Any, ...]:
         (plan,) = at.plan.nested[at.node]
         return Evaluation(self.body, plan, at.arrays, operands(at)).run()
 
     def jvp(self, node: Node, tangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
         wrt = tuple(n for n, t in enumerate(tangents) if t is not None)
-        moving = tuple(n for n, t in enumerate(node.types) if is_floating(v_dtype(t)))
+        moving = tuple(n for n, v in enumerate(node.results()) if moves(v))
         if not wrt or not moving:
             return (None,) * len(node.types)
         derivative, reads = self.body.derived(("jvp", wrt, moving), lambda: _pushed(self.body, wrt, moving))
@@ -80,11 +66,7 @@ class Call(Operation):
         self, node: Node, cotangents: Sequence[Value | None], needed: Sequence[bool]
     ) -> tuple[Value | None, ...]:
         seeded = tuple(n for n, c in enumerate(cotangents) if c is not None)
-        wrt = tuple(
-            n
-            for n, (v, asked) in enumerate(zip(node.inputs, needed, strict=True))
-            if asked and not v.is_table and is_floating(v.field_type.dtype)
-        )
+        wrt = tuple(n for n, v in enumerate(node.inputs) if needed[n] and moves(v))
         if not seeded or not wrt:
             return (None,) * len(node.inputs)
         derivative, reads = self.body.derived(
@@ -105,31 +87,6 @@ class Call(Operation):
 
     def __str__(self) -> str:
         return self.name
-
-
-def v_dtype(type_: Type) -> Any:
-    """The dtype of a field; tables have none that could carry a derivative."""
-    return getattr(type_, "dtype", int)
-
-
-def operands(at: At) -> list[Any]:
-    """The inputs of the node as arrays, fields as a whole, tables with what is attached to them."""
-    evaluation = at.evaluation
-    found = []
-    for n, value in enumerate(at.node.inputs):
-        if value.is_table:
-            found.append(evaluation.attached.get(value, evaluation.stored[value]))
-        else:
-            domain = at.planned(n)
-            found.append(at.xp.broadcast_to(at.operand(n, domain, {}), domain.shape))
-    return found
-
-
-def whole(derivative: Value, like: Value) -> Value:
-    """A tangent or cotangent on the whole domain of its primal; zero where it has no element."""
-    if not like.dims:
-        return derivative
-    return record(Extend(), derivative, like, location=like.node.location)[0]
 
 
 def _pushed(body: Graph, wrt: tuple[int, ...], moving: tuple[int, ...]) -> tuple[Graph, tuple[int, ...]]:

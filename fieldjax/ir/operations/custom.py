@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
@@ -12,12 +12,11 @@ import numpy as np
 from fieldjax.domain import Domain
 from fieldjax.dtypes import is_floating
 from fieldjax.errors import UnsupportedError
-from fieldjax.ir.build import literal, match
-from fieldjax.ir.evaluation import At, Slots
+from fieldjax.ir.evaluation import At
 from fieldjax.ir.graph import Mask, Node, Value
 from fieldjax.ir.key import Named
-from fieldjax.ir.operation import Operation, Place, record
-from fieldjax.ir.operations.call import operands, whole
+from fieldjax.ir.operation import Place, record
+from fieldjax.ir.operations.whole import Whole, moves, operands, or_zero
 from fieldjax.ir.types import FieldType, Type
 
 Function = Callable[..., Any]
@@ -67,14 +66,12 @@ class Rule(Named):
 
 
 @dataclass(frozen=True)
-class Custom(Operation):
+class Custom(Whole):
     """`rule.compute` of the inputs as whole arrays; the outputs have the types and domains that were stated."""
 
     rule: Rule
     outputs: tuple[FieldType, ...]
     domains: tuple[Domain, ...]
-    pure: ClassVar[bool] = True
-    once: ClassVar[bool] = True
 
     def types(self, *inputs: Type) -> tuple[Type, ...]:
         return self.outputs
@@ -85,24 +82,13 @@ class Custom(Operation):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return self.domains
 
-    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
-        return tuple(p if isinstance(p, Domain) else None for p in places)
-
-    def settle(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place], roots: Any
-    ) -> Sequence[Domain | None]:
-        return self.domains
-
-    def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
-        raise AssertionError("a custom operation is evaluated once, not for its readers")
-
     def evaluate_results(self, at: At, domains: Sequence[Domain | None]) -> tuple[Any, ...]:
         shapes = [jax.ShapeDtypeStruct(d.shape, t.dtype) for d, t in zip(self.domains, self.outputs, strict=True)]
         return tuple(at.arrays.call(self.rule, operands(at), shapes))
 
     def jvp(self, node: Node, tangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
-        moving = [n for n, v in enumerate(node.inputs) if _moves(v)]
-        given = [_or_zero(tangents[n], node.inputs[n]) for n in moving]
+        moving = [n for n, v in enumerate(node.inputs) if moves(v)]
+        given = [or_zero(tangents[n], node.inputs[n]) for n in moving]
         count, forward = len(node.inputs), self.rule.forward()
 
         def compute(*arrays: Any) -> Any:
@@ -115,15 +101,15 @@ class Custom(Operation):
 
         derived = Rule(f"tangent of {self.rule.name}", compute, on_host=self.rule.on_host)
         floating = [n for n, t in enumerate(self.outputs) if is_floating(t.dtype)]
-        operation = _operation(derived, [self.outputs[n] for n in floating], [self.domains[n] for n in floating])
+        operation = Custom(derived, tuple(self.outputs[n] for n in floating), tuple(self.domains[n] for n in floating))
         found = iter(record(operation, *node.inputs, *given, location=node.location))
         return tuple(next(found) if n in floating else None for n in range(len(self.outputs)))
 
     def vjp(self, node: Node, cotangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
         results = node.results()
         floating = [n for n, t in enumerate(self.outputs) if is_floating(t.dtype)]
-        given = [_or_zero(cotangents[n], results[n]) for n in floating]
-        moving = [n for n, v in enumerate(node.inputs) if _moves(v)]
+        given = [or_zero(cotangents[n], results[n]) for n in floating]
+        moving = [n for n, v in enumerate(node.inputs) if moves(v)]
         count, backward = len(node.inputs), self.rule.backward()
 
         def compute(*arrays: Any) -> Any:
@@ -155,28 +141,11 @@ class Cotangents(Custom):
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return tuple(p for n in self.like if isinstance(p := places[n], Domain))
 
-    def settle(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place], roots: Any
-    ) -> Sequence[Domain | None]:
-        return self.available(node, places)
-
     def evaluate_results(self, at: At, domains: Sequence[Domain | None]) -> tuple[Any, ...]:
         shapes = [
             jax.ShapeDtypeStruct(at.planned(n).shape, t.dtype) for n, t in zip(self.like, self.outputs, strict=True)
         ]
         return tuple(at.arrays.call(self.rule, operands(at), shapes))
-
-
-def _operation(rule: Rule, types: Sequence[FieldType], domains: Sequence[Domain]) -> Custom:
-    return Custom(rule, tuple(types), tuple(domains))
-
-
-def _moves(value: Value) -> bool:
-    return not value.is_table and is_floating(value.field_type.dtype)
-
-
-def _or_zero(derivative: Value | None, like: Value) -> Value:
-    return match(literal(0.0), like) if derivative is None else whole(derivative, like)
 
 
 def _tuple(x: Any) -> tuple[Any, ...]:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from fieldjax.domain import Domain
-from fieldjax.dtypes import is_floating
 from fieldjax.errors import UnsupportedError
-from fieldjax.ir.build import literal, match, pointwise
+from fieldjax.ir.build import pointwise
 from fieldjax.ir.derivative import jvp, vjp
-from fieldjax.ir.evaluation import At, Evaluation, Slots
+from fieldjax.ir.evaluation import At, Evaluation
 from fieldjax.ir.graph import Graph, Mask, Node, Value
 from fieldjax.ir.jax_arrays import JaxArrays
 from fieldjax.ir.key import Named
-from fieldjax.ir.operation import Operation, Place, field_domain, record
-from fieldjax.ir.operations.call import Call, operands, whole
+from fieldjax.ir.operation import Place, field_domain, record
+from fieldjax.ir.operations.call import Call
+from fieldjax.ir.operations.whole import Whole, moves, operands, or_zero, whole
 from fieldjax.ir.plan import Plan
 from fieldjax.ir.planning import plan_of
 from fieldjax.ir.types import Type
@@ -46,11 +46,10 @@ class Solver:
     steps: int = 50
 
 
-class Solved(Operation):
+class Solved(Whole):
     """Base: the first input is the unknown (its start, or the root), and the result lives where it does."""
 
     residual: Graph
-    once: ClassVar[bool] = True
 
     def types(self, *inputs: Type) -> tuple[Type, ...]:
         return (inputs[0],)
@@ -60,17 +59,6 @@ class Solved(Operation):
 
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         return (field_domain(places[0]),)
-
-    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
-        return tuple(p if isinstance(p, Domain) else None for p in places)
-
-    def settle(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place], roots: Any
-    ) -> Sequence[Domain | None]:
-        return self.available(node, places)
-
-    def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
-        raise AssertionError("an equation is solved once, not for its readers")
 
 
 @dataclass(frozen=True)
@@ -111,7 +99,7 @@ class Implicit(Solved):
     def vjp(self, node: Node, cotangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
         (cotangent,) = cotangents
         nothing = (None,) * len(node.inputs)
-        wrt = [n for n in range(1, len(node.inputs)) if _moves(node.inputs[n])]
+        wrt = [n for n in range(1, len(node.inputs)) if moves(node.inputs[n])]
         if cotangent is None or not wrt:
             return nothing
         x, *rest = (node.results()[0], *node.inputs[1:])
@@ -163,7 +151,7 @@ class LinearSolve(Solved):
         *given, right = node.inputs
         y = node.results()[0]
         moving = {v: t for v, t in zip(self.product.inputs[:-1], tangents[:-1], strict=True) if t is not None}
-        change = match(literal(0.0), right) if tangents[-1] is None else whole(tangents[-1], right)
+        change = or_zero(tangents[-1], right)
         if moving:
             wrt = [n for n, v in enumerate(self.product.inputs) if v in moving]
             call = Call(jvp(self.product, wrt), (None,), "change of the matrix")
@@ -181,7 +169,7 @@ class LinearSolve(Solved):
         y = node.results()[0]
         back = LinearSolve(self.residual, not self.transposed)
         (dual,) = record(back, *given, whole(cotangent, y), location=node.location)
-        wrt = [n for n, v in enumerate(given) if _moves(v)]
+        wrt = [n for n, v in enumerate(given) if moves(v)]
         pulled = Call(vjp(self.product, wrt), (None,) * len(wrt), "change of the matrix")
         found = dict(
             zip(wrt, record(pulled, *given, y, pointwise("negative", dual), location=node.location), strict=True)
@@ -235,7 +223,3 @@ def solve(product: Callable[..., Any], right: Any) -> Any:
 
 def _plain(arrays: Sequence[Any]) -> list[Any]:
     return [getattr(x, "table", x) for x in arrays]
-
-
-def _moves(value: Value) -> bool:
-    return not value.is_table and is_floating(value.field_type.dtype)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from fieldjax.domain import Dimension, Domain, NamedRange, UnitRange, canonical_dims
-from fieldjax.ir.evaluation import At, Evaluation, Slots
+from fieldjax.ir.evaluation import At, Evaluation
 from fieldjax.ir.graph import Graph, Mask, Node, Value
-from fieldjax.ir.operation import Operation, Place, field_domain
-from fieldjax.ir.operations.call import operands
+from fieldjax.ir.operation import Place, field_domain
+from fieldjax.ir.operations.whole import Whole, masks_of_body, operands
 from fieldjax.ir.plan import Plan
 from fieldjax.ir.planning import plan_of
 from fieldjax.ir.types import FieldType, Type
 
 
 @dataclass(frozen=True)
-class Loop(Operation):
+class Loop(Whole):
     """Runs `body` for the steps 0, 1, ... `length` - 1 (from the last one back, when `reverse`).
 
     Inputs of the body: the number of the step, `carries` values from the step before, `sliced` values of the step,
@@ -40,7 +40,6 @@ class Loop(Operation):
     reverse: bool = False
     batched: bool = False
     name: str = field(default="loop", compare=False)
-    once: ClassVar[bool] = True
 
     def types(self, *inputs: Type) -> tuple[Type, ...]:
         first = self.carries + self.sliced
@@ -56,8 +55,7 @@ class Loop(Operation):
         return (*outputs[: self.carries], *(_stacked(t, self.axis) for t in outputs[self.carries :]))
 
     def masks(self, *inputs: Value) -> tuple[tuple[Mask, ...], ...]:
-        given = dict(zip(self.body.inputs[1:], inputs, strict=True))
-        return tuple(tuple(replace(m, table=given[m.table]) for m in v.masks) for v in self.body.outputs)
+        return masks_of_body(self.body, self.body.inputs[1:], inputs)
 
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
         outputs = self._plan(places).outputs
@@ -73,21 +71,10 @@ class Loop(Operation):
         wanted = (*map(field_domain, places[: self.carries]), *[None] * emitted)
         return plan_of(self.body, inner, wanted, shapes)
 
-    def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
-        return tuple(p if isinstance(p, Domain) else None for p in places)
-
-    def settle(
-        self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place], roots: Any
-    ) -> Sequence[Domain | None]:
-        return self.available(node, places)
-
     def nested(
         self, node: Node, places: Sequence[Place], adjoints: Mapping[Value, tuple[int, int] | None]
     ) -> tuple[Plan, ...]:
         return (self._plan(places, tuple(adjoints.get(v) for v in node.inputs if v.is_table)),)
-
-    def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
-        raise AssertionError("a loop is evaluated once, not for its readers")
 
     def evaluate_results(self, at: At, domains: Sequence[Domain | None]) -> tuple[Any, ...]:
         (plan,) = at.plan.nested[at.node]

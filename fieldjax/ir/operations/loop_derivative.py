@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from fieldjax.dtypes import is_floating
 from fieldjax.ir.build import literal, match, pointwise
 from fieldjax.ir.derivative import jvp, vjp
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operation import record
-from fieldjax.ir.operations.call import whole
 from fieldjax.ir.operations.literal import Parameter
 from fieldjax.ir.operations.loop import Loop
 from fieldjax.ir.operations.pointwise import Cast
+from fieldjax.ir.operations.whole import moves, or_zero, whole
 from fieldjax.ir.types import FieldType
 
 
 def forward_tangents(loop: Loop, node: Node, tangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
     """The tangents of the results: a loop that also carries the tangents of the carries."""
-    moving = [n for n in range(loop.carries) if _moves(node.inputs[n])]
+    moving = [n for n in range(loop.carries) if moves(node.inputs[n])]
     given = [n for n in range(loop.carries, len(node.inputs)) if tangents[n] is not None]
     if all(t is None for t in tangents):
         return (None,) * len(node.types)
     body = loop.body.derived(("jvp", tuple(moving), tuple(given)), lambda: _pushed(loop, moving, given))
     first = loop.carries + loop.sliced
     slices, rest = [n for n in given if n < first], [n for n in given if n >= first]
-    starts = [_or_zero(tangents[n], node.inputs[n]) for n in moving]
+    starts = [or_zero(tangents[n], node.inputs[n]) for n in moving]
     stacks = [whole(t, node.inputs[n]) for n in slices if (t := tangents[n]) is not None]
     same = [whole(t, node.inputs[n]) for n in rest if (t := tangents[n]) is not None]
     operation = replace(
@@ -44,7 +43,7 @@ def forward_tangents(loop: Loop, node: Node, tangents: Sequence[Value | None]) -
     )  # fmt: skip
     found: Iterator[Value] = iter(results[loop.carries :])
     return tuple(
-        next(found) if (n in moving if n < loop.carries else _moves(v)) else None for n, v in enumerate(node.results())
+        next(found) if (n in moving if n < loop.carries else moves(v)) else None for n, v in enumerate(node.results())
     )
 
 
@@ -52,7 +51,7 @@ def _pushed(loop: Loop, moving: Sequence[int], given: Sequence[int]) -> Graph:
     """The body with tangents: carries and their tangents, slices and theirs, the rest and theirs."""
     body, first = loop.body, 1 + loop.carries + loop.sliced
     wrt = [1 + n for n in (*moving, *given)]
-    outputs = [*moving, *(n for n in range(loop.carries, len(body.outputs)) if _moves(body.outputs[n]))]
+    outputs = [*moving, *(n for n in range(loop.carries, len(body.outputs)) if moves(body.outputs[n]))]
     tangent = jvp(Graph(body.inputs, tuple(body.outputs[n] for n in outputs)), wrt)
     seeds = dict(zip(wrt, tangent.inputs[len(body.inputs) :], strict=True))
     inputs = [body.inputs[0]]
@@ -70,9 +69,9 @@ def reverse_cotangents(
     that each step began with from a loop that also emits them.
     """
     first = loop.carries + loop.sliced
-    carried = [n for n in range(loop.carries) if _moves(node.inputs[n])]
-    slices = [n for n in range(loop.carries, first) if needed[n] and _moves(node.inputs[n])]
-    same = [n for n in range(first, len(node.inputs)) if needed[n] and _moves(node.inputs[n])]
+    carried = [n for n in range(loop.carries) if moves(node.inputs[n])]
+    slices = [n for n in range(loop.carries, first) if needed[n] and moves(node.inputs[n])]
+    same = [n for n in range(first, len(node.inputs)) if needed[n] and moves(node.inputs[n])]
     seeded = [n for n in range(loop.carries, len(node.types)) if cotangents[n] is not None]
     if all(c is None for c in cotangents) or not (any(needed[n] for n in carried) or slices or same):
         return (None,) * len(node.inputs)
@@ -80,7 +79,7 @@ def reverse_cotangents(
     body = loop.body.derived(key, lambda: _pulled(loop, carried, slices, same, seeded))
     history = _history(loop, node)
     results, inputs = node.results(), node.inputs
-    starts = [_or_zero(cotangents[n], results[n]) for n in carried]
+    starts = [or_zero(cotangents[n], results[n]) for n in carried]
     sums = [_zero(inputs[n]) for n in same]
     stacks = [whole(c, results[n]) for n in seeded if (c := cotangents[n]) is not None]
     operation = replace(
@@ -145,11 +144,3 @@ def _zero(like: Value) -> Value:
     """Zeros like a value, of a dtype that doesn't yield to others."""
     zero = match(literal(0.0), like)
     return record(Cast(zero.field_type.dtype), zero, location=like.node.location)[0] if zero.field_type.weak else zero
-
-
-def _moves(value: Value) -> bool:
-    return not value.is_table and is_floating(value.field_type.dtype)
-
-
-def _or_zero(derivative: Value | None, like: Value) -> Value:
-    return match(literal(0.0), like) if derivative is None else whole(derivative, like)

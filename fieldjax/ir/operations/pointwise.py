@@ -15,7 +15,7 @@ from fieldjax.errors import ArgumentError, DtypeError
 from fieldjax.ir.build import Expression, expressions, literal, match, pointwise, reduce_to
 from fieldjax.ir.evaluation import At, Slots
 from fieldjax.ir.graph import Node, Value
-from fieldjax.ir.operation import Operation, Place, field_domain, field_types
+from fieldjax.ir.operation import Operation, Place, common_domain, field_domain, field_types
 from fieldjax.ir.operations.functions import FUNCTIONS, Function
 from fieldjax.ir.operations.literal import Literal
 from fieldjax.ir.types import FieldType, Type
@@ -41,10 +41,7 @@ class Pointwise(Operation):
         return (FieldType(dims, dtype, weak),)
 
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
-        domain = Domain()
-        for place in places:
-            domain = domain & field_domain(place)
-        return (domain,)
+        return (common_domain(places),)
 
     def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (domain,) = wanted

@@ -11,7 +11,7 @@ from fieldjax.dtypes import is_floating
 from fieldjax.ir.build import adopt_masks, match, pointwise
 from fieldjax.ir.evaluation import At, Slot, Slots
 from fieldjax.ir.graph import Node, Value
-from fieldjax.ir.operation import Operation, Place, field_domain, field_types, record
+from fieldjax.ir.operation import Operation, Place, common_domain, field_types, record
 from fieldjax.ir.operations.layout import Extend
 from fieldjax.ir.types import FieldType, Type
 
@@ -38,10 +38,7 @@ class OthersProduct(Operation):
         return (FieldType(dims, fields[0].dtype, fields[0].weak),)
 
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
-        domain = Domain()
-        for place in places:
-            domain = domain & field_domain(place)
-        return (domain,)
+        return (common_domain(places),)
 
     def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted

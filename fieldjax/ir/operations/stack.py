@@ -10,7 +10,7 @@ from fieldjax.domain import Dimension, Domain, NamedRange, UnitRange, canonical_
 from fieldjax.ir.build import literal, match
 from fieldjax.ir.evaluation import At, Slots
 from fieldjax.ir.graph import Mask, Node, Value
-from fieldjax.ir.operation import Linear, Operation, Place, field_domain, field_types, record
+from fieldjax.ir.operation import Linear, Operation, Place, common_domain, field_domain, field_types, record
 from fieldjax.ir.types import FieldType, Type
 
 
@@ -30,10 +30,7 @@ class Stack(Operation):
         return (inputs[0].masks,)
 
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
-        whole = field_domain(places[0])
-        for place in places[1:]:
-            whole = whole & field_domain(place)
-        return ((Domain(NamedRange(self.axis, UnitRange(0, len(places)))) & whole).canonical(),)
+        return ((Domain(NamedRange(self.axis, UnitRange(0, len(places)))) & common_domain(places)).canonical(),)
 
     def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         (box,) = wanted
