@@ -47,7 +47,7 @@ class Model(Recording):
         value = self.new_parameter(name, data if hasattr(data, "shape") or is_table(data) else _scalar(data))
         self.inputs[name] = value
         if is_table(data):
-            self._known[_identity(data)] = value
+            self.stands_for(data, value)
             return data
         return self.variable_of(value)
 
@@ -165,7 +165,8 @@ class RecordedMesh(Handing, Mapping[str, Any]):
         for key, table in mesh.items():
             if is_table(table):
                 value = model.new_parameter(f"{name}.{key}", table)
-                model.inputs[f"{name}.{key}"] = model._known[_identity(table)] = value
+                model.inputs[f"{name}.{key}"] = value
+                model.stands_for(table, value)
 
     @property
     def recorder(self) -> Model:
@@ -197,12 +198,6 @@ def record(inline: bool = False) -> Iterator[Model]:
     (5.0, 10.0)
     """
     yield Model(inline)
-
-
-def _identity(table: Any) -> Any:
-    from fieldjax.connectivity import identity_of
-
-    return identity_of(table)
 
 
 def _scalar(x: Any) -> Any:

@@ -42,7 +42,8 @@ class Recording:
         """Values that left the graph, with the region that they are in."""
         self.regions: list[Any] = []
         """The regions that `compress` made here, in order."""
-        self._known: dict[Any, Value] = {}
+        self._known: dict[Any, tuple[Any, Value]] = {}
+        """What was met from outside, held so that nothing else comes to its address, and what it is here."""
         self._variables: weakref.WeakSet[Variable] = weakref.WeakSet()
         self._count = itertools.count()
 
@@ -110,15 +111,23 @@ class Recording:
         )
 
     def known(self, x: Any) -> Value:
-        """The parameter for a field, an array or a connectivity from outside: one for each."""
-        key = identity_of(x) if is_table(x) else id(x)
-        if key not in self._known:
-            self._known[key] = self.new_parameter(f"p{next(self._count)}", x)
-        return self._known[key]
+        """The parameter for a field, an array or a connectivity from outside: one for each.
+
+        An array of NumPy is taken as it is now: one that was written to since it was met is another.
+        """
+        value = self.known_value(x)
+        if value is None or (isinstance(x, np.ndarray) and not _equal(x, self.data[value])):
+            value = self.new_parameter(f"p{next(self._count)}", x)
+            self.stands_for(x, value)
+        return value
 
     def known_value(self, x: Any) -> Value | None:
         """The parameter for something from outside that was met before."""
-        return self._known.get(identity_of(x) if is_table(x) else id(x))
+        return self._known.get(_key(x), (None, None))[1]
+
+    def stands_for(self, x: Any, value: Value) -> None:
+        """From now on `value` is what `x` is here."""
+        self._known[_key(x)] = (x, value)
 
     def new_parameter(self, name: str, x: Any) -> Value:
         """A parameter that stands for `x`."""
@@ -241,6 +250,15 @@ class Recording:
         shapes = [self.domain(v).shape for v in arrays]
         check_shapes(shapes)
         return values if len(set(shapes)) == 1 else [stretched(self, v, shapes) for v in values]
+
+
+def _key(x: Any) -> Any:
+    return identity_of(x) if is_table(x) else id(x)
+
+
+def _equal(x: np.ndarray, taken: np.ndarray) -> bool:
+    """Whether an array still holds what was taken of it, NaN for NaN."""
+    return bool(((x == taken) | ((x != x) & (taken != taken))).all())
 
 
 def as_array(x: Any) -> Any:

@@ -132,6 +132,26 @@ def test_what_is_captured_is_read_when_the_model_runs() -> None:
     np.testing.assert_allclose(model.run()["g"].asnumpy(), np.linspace(0.2, 1.0, 6) + 3)
 
 
+def test_arrays_from_outside_are_taken_as_they_are_when_they_are_met() -> None:
+    """Whether they are written to afterwards, or dropped, so that others come to stand at their address."""
+    with fj.record() as model:
+        x, w = model.input("x", np.zeros(3)), np.array([1.0, np.nan, 3.0])
+        first, again = x + w, x + w
+        w[0] = 5.0
+        model.output("first", first)
+        model.output("again", again)
+        model.output("later", x + w)
+        total = x
+        for n in range(50):
+            total = total + np.full(3, float(n))
+        model.output("total", total)
+    result = model.run()
+    np.testing.assert_array_equal(result["first"], [1.0, np.nan, 3.0])
+    np.testing.assert_array_equal(result["later"], [5.0, np.nan, 3.0])
+    np.testing.assert_array_equal(result["total"], np.full(3, 50 * 49 / 2))
+    assert first.value.node.inputs == again.value.node.inputs
+
+
 def test_inline_recording_evaluates_as_it_goes() -> None:
     with fj.record(inline=True) as model:
         m, f, x = model.input("mesh", mesh()), model.input("f", heights()), model.input("x", np.array([1.0, 2.0]))
