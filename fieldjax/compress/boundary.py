@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from fieldjax.errors import ArgumentError, UnsupportedError, user_location
 from fieldjax.ir.graph import Node, Value
@@ -13,7 +15,7 @@ from fieldjax.model.isolation import reads_of
 from fieldjax.model.recorder import Recording
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Boundary:
     """A region in a graph: its nodes in topological order, the values that it reads, and those that it gives."""
 
@@ -23,19 +25,18 @@ class Boundary:
 
 
 class Uses:
-    """Who reads each value of a recording."""
+    """Who uses the values of a recording, as it is now."""
 
     def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        self.readers: dict[Value, list[Node]] = {}
-        for node in recording.nodes:
-            for value in dict.fromkeys(node.inputs):
-                self.readers.setdefault(value, []).append(node)
-        self.named = recording.kept()
+        self._recording, self._kept = recording, recording.kept()
 
-    def outside(self, value: Value, inside: Iterable[Node]) -> bool:
+    def readers(self, value: Value) -> Iterable[Node]:
+        """The nodes that read a value."""
+        return self._recording.readers.get(value, ())
+
+    def outside(self, value: Value, inside: Collection[Node]) -> bool:
         """Whether somebody else than the nodes `inside` uses a value."""
-        return value in self.named or any(n not in inside for n in self.readers.get(value, ()))
+        return value in self._kept or any(n not in inside for n in self.readers(value))
 
 
 def between(recording: Recording, inputs: Sequence[Value], outputs: Sequence[Value]) -> dict[Node, None]:
@@ -43,20 +44,20 @@ def between(recording: Recording, inputs: Sequence[Value], outputs: Sequence[Val
 
     Raises ArgumentError where no path leads to an output, and where an input depends on a node between.
     """
-    behind = _behind(outputs, set(inputs))
+    number = recording.number
     reached = set(inputs)
     inside: dict[Node, None] = {}
-    for node in recording.nodes:
-        if node in behind and any(v in reached for v in node.inputs):
+    for node in _behind(outputs, reached, number, min(number[v.node] for v in inputs)):
+        if any(v in reached for v in node.inputs):
             inside[node] = None
-            reached.update(v for v in node.results() if v not in inputs)
+            reached.update(node.results())
     for value in outputs:
         if value.node not in inside:
             raise ArgumentError(
                 f"no path leads from the inputs to {_named(recording, value)}", location=user_location()
             )
     for value in inputs:
-        if value.node in inside or _behind([value], set()) & inside.keys():
+        if depends([value], inside, number, {}):
             raise ArgumentError(
                 f"the input {_named(recording, value)} depends on a value inside of the region",
                 location=user_location(),
@@ -66,31 +67,67 @@ def between(recording: Recording, inputs: Sequence[Value], outputs: Sequence[Val
     return inside
 
 
-def _behind(values: Iterable[Value], stops: set[Value]) -> set[Node]:
-    """All nodes that `values` depend on, not going beyond `stops`."""
+def _behind(values: Iterable[Value], stops: Collection[Value], number: Mapping[Node, int], first: int) -> list[Node]:
+    """The nodes from number `first` on that `values` depend on, not going beyond `stops`, in topological order."""
     found: set[Node] = set()
-    stack = [v for v in values if v not in stops]
+    stack = [v.node for v in values if v not in stops]
     while stack:
-        node = stack.pop().node
-        if node not in found:
+        node = stack.pop()
+        if node not in found and number[node] >= first:
             found.add(node)
-            stack += [v for v in node.inputs if v not in stops]
-    return found
+            stack += [v.node for v in node.inputs if v not in stops]
+    return sorted(found, key=number.__getitem__)
+
+
+class Unit(Protocol):
+    """Nodes that become one node."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]: ...  # noqa: D102
+
+    @property
+    def inputs(self) -> tuple[Value, ...]: ...  # noqa: D102
+
+
+def depends(
+    values: Iterable[Value], inside: Collection[Node], number: Mapping[Node, int], owner: Mapping[Node, Unit]
+) -> bool:
+    """Whether values depend on nodes `inside`, where nodes that have an owner depend on all that it reads."""
+    earliest = min(number[n] for n in inside)
+    seen: set[Node] = set()
+    stack = [v.node for v in values]
+    while stack:
+        node = stack.pop()
+        if node in inside:
+            return True
+        unit = owner.get(node)
+        if node in seen or (unit is None and number[node] < earliest):
+            continue
+        seen.update([node] if unit is None else unit.nodes)
+        stack += [v.node for v in (node if unit is None else unit).inputs]
+    return False
 
 
 def with_feeders(
-    recording: Recording, inside: dict[Node, None], inputs: Sequence[Value], uses: Uses
+    recording: Recording, inside: Mapping[Node, None], inputs: Sequence[Value], uses: Uses
 ) -> dict[Node, None]:
     """The nodes, and those before them whose results nobody else uses."""
+    number = recording.number
     found = dict(inside)
-    for node in reversed(recording.nodes):
-        if node in found or isinstance(node.operation, (Parameter, Literal)):
+    # The last one first: then all that read a node are decided before it is.
+    last = [(-number[v.node], v.node) for n in inside for v in n.inputs]
+    heapq.heapify(last)
+    seen = set(inside)
+    while last:
+        _, node = heapq.heappop(last)
+        if node in seen or isinstance(node.operation, (Parameter, Literal)):
             continue
-        results = node.results()
-        read = any(n in found for v in results for n in uses.readers.get(v, ()))
-        if read and not any(v in inputs or uses.outside(v, found) for v in results):
+        seen.add(node)
+        if not any(v in inputs or uses.outside(v, found) for v in node.results()):
             found[node] = None
-    return {node: None for node in recording.nodes if node in found}
+            for value in node.inputs:
+                heapq.heappush(last, (-number[value.node], value.node))
+    return dict.fromkeys(sorted(found, key=number.__getitem__))
 
 
 def check_pure(nodes: Iterable[Node]) -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from fieldjax.compress.boundary import Boundary, Uses, between, bounded, check_pure, with_feeders
+from fieldjax.compress.boundary import Boundary, Uses, between, bounded, check_pure, depends, with_feeders
 from fieldjax.compress.difference import first_difference
 from fieldjax.compress.repeats import Finder
-from fieldjax.compress.rewriting import Placed, put_in_place
 from fieldjax.domain import Domain
-from fieldjax.errors import ArgumentError, user_location
-from fieldjax.ir.graph import Graph, Node, Value
+from fieldjax.errors import ArgumentError, FieldjaxError, user_location
+from fieldjax.ir.graph import Graph, Value
 from fieldjax.model.executable import Stats, stats_of
+from fieldjax.model.growing import Replacement
 from fieldjax.model.interning import aligned, interned, states_identity
 from fieldjax.model.isolation import isolated
 from fieldjax.model.recorder import Recording
-from fieldjax.model.region import MODES, Options
+from fieldjax.model.region import MODES, Options, Region
 from fieldjax.model.variable import Variable
 
 INTERMEDIATES = ("none", "used", "all")
@@ -105,29 +105,65 @@ def compress(
     options = _options(mode, device, jit_kwargs, compile_separately, fusion)
     if intermediates not in INTERMEDIATES:
         raise _unknown("intermediates", intermediates, INTERMEDIATES)
-    recording, given, wanted = _ends(inputs, outputs)
-    uses = Uses(recording)
-    inside = between(recording, given, wanted)
-    if absorb_feeders:
-        inside = with_feeders(recording, inside, given, uses)
-    check_pure(inside)
-    boundary = bounded(recording, inside, given, wanted, intermediates, uses)
+    recording, boundary = _region(inputs, outputs, intermediates, absorb_feeders, find_repeats)
     body, order = _body(recording, boundary, share_compiled, share_with, assume_custom_ops_match)
     name = name or f"region{len(recording.regions)}"
     found = [boundary]
     if find_repeats and (assume_custom_ops_match or states_identity(body)):
-        found += Finder(recording, boundary, uses, assume_custom_ops_match).copies()
-    placed = [Placed(b, body, tuple(b.inputs[n] for n in order), name, options) for b in found]
-    made = [_operation(recording, p, node) for p, node in zip(placed, put_in_place(recording, placed), strict=True)]
-    made[0].repeats = tuple(made[1:])
-    recording.regions.extend(made)
-    return made[0]
+        found += Finder(recording, boundary, assume_custom_ops_match).copies()
+    made = Region(body, (None,) * len(body.outputs), name, options=options)
+    placed = [Replacement(made, b.nodes, tuple(b.inputs[n] for n in order), b.outputs) for b in found]
+    recording.replace(placed)
+    operations = [_operation(recording, replacement, made) for replacement in placed]
+    operations[0].repeats = tuple(operations[1:])
+    recording.regions.extend(operations)
+    return operations[0]
 
 
-def _operation(recording: Recording, placed: Placed, node: Node) -> CompressedOperation:
-    inputs = tuple(v if v.is_table else recording.variable_of(v) for v in node.inputs)
-    outputs = tuple(recording.variable_of(v) for v in node.results())
-    return CompressedOperation(placed.name, inputs, outputs, placed.options, placed.body)
+def _region(
+    inputs: Any, outputs: Any, intermediates: str, absorb_feeders: bool, find_repeats: bool
+) -> tuple[Recording, Boundary]:
+    """The recording and the region in it: in the graph as it was before the last regions, where that is enough."""
+    recording, given, wanted = _ends(inputs, outputs)
+    if recording.pending and not find_repeats:
+        try:
+            boundary = _bounded(recording, given, wanted, intermediates, absorb_feeders)
+        except FieldjaxError:
+            boundary = None
+        if boundary is not None and _is_apart(recording, boundary, given):
+            return recording, boundary
+    recording.settle()
+    _, given, wanted = _ends(inputs, outputs)
+    return recording, _bounded(recording, given, wanted, intermediates, absorb_feeders)
+
+
+def _bounded(
+    recording: Recording, inputs: list[Value], outputs: list[Value], intermediates: str, absorb_feeders: bool
+) -> Boundary:
+    uses = Uses(recording)
+    inside = between(recording, inputs, outputs)
+    if absorb_feeders:
+        inside = with_feeders(recording, inside, inputs, uses)
+    check_pure(inside)
+    return bounded(recording, inside, inputs, outputs, intermediates, uses)
+
+
+def _is_apart(recording: Recording, boundary: Boundary, given: list[Value]) -> bool:
+    """Whether those regions that are pending change nothing: they share no node, and lie on no path inside."""
+    inside, pending, number = set(boundary.nodes), recording.pending, recording.number
+    start = inside | {v.node for v in given}
+    extra = boundary.inputs[len(given) :]
+    return (
+        inside.isdisjoint(pending)
+        and not depends(given, inside, number, pending)
+        and not depends(extra, start, number, pending)
+    )
+
+
+def _operation(recording: Recording, replacement: Replacement, made: Region) -> CompressedOperation:
+    inputs = tuple(v if v.is_table else recording.variable_of(v) for v in replacement.inputs)
+    outputs = tuple(recording.variable_of(v) for v in replacement.outputs)
+    return CompressedOperation(made.name, inputs, outputs, made.options, made.body)
 
 
 def _options(mode: str, device: Any, jit_kwargs: Any, separately: bool, fusion: bool | None) -> Options:
@@ -174,7 +210,15 @@ def _unknown(what: str, value: Any, known: Sequence[Any]) -> ArgumentError:
     return ArgumentError(f"`{what}` is one of {', '.join(map(repr, known))}, not {value!r}", location=user_location())
 
 
-def _ends(inputs: Any, outputs: Any) -> tuple[Recording, list[Value], list[Value]]:
+class Ends(NamedTuple):
+    """Where a region is to begin and to end."""
+
+    recording: Recording
+    inputs: list[Value]
+    outputs: list[Value]
+
+
+def _ends(inputs: Any, outputs: Any) -> Ends:
     given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     wanted = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     variables = [x for x in (*wanted, *given) if isinstance(x, Variable)]
@@ -189,13 +233,13 @@ def _ends(inputs: Any, outputs: Any) -> tuple[Recording, list[Value], list[Value
     both = [v for v in values[0] if v in values[1]]
     if both:
         raise ArgumentError(f"{_shown(recording, both[0])} is an input and an output", location=user_location())
-    return recording, *values
+    return Ends(recording, *values)
 
 
 def _known(recording: Recording, x: Any) -> Value:
     """A value of the graph. Raises TracingError for one of another model, ArgumentError for one that isn't there."""
-    value = recording.value(x) if isinstance(x, Variable) else recording.known_value(x)
-    if value is None or value.node not in recording.nodes:
+    value = recording.unsettled(x) if isinstance(x, Variable) else recording.known_value(x)
+    if value is None or value.node not in recording.number:
         raise ArgumentError(f"{x!r} isn't a value of the model", location=user_location())
     return value
 

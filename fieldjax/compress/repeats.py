@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 
-from fieldjax.compress.boundary import Boundary, Uses
+from fieldjax.compress.boundary import Boundary, Uses, depends
 from fieldjax.ir.graph import Node, Value
 from fieldjax.ir.key import same_by_name
 from fieldjax.ir.operation import Operation
@@ -16,20 +16,20 @@ from fieldjax.model.recorder import Recording
 class Finder:
     """Looks for copies of one region, first come first taken in topological order."""
 
-    def __init__(self, recording: Recording, pattern: Boundary, uses: Uses, by_name: bool = False) -> None:
-        self.recording, self.pattern, self.uses = recording, pattern, uses
+    def __init__(self, recording: Recording, pattern: Boundary, by_name: bool = False) -> None:
+        self.recording, self.pattern, self.uses = recording, pattern, Uses(recording)
         self._same: Callable[[Operation, Operation], bool] = _equal_or_named if by_name else operator.eq
         self._slots = set(pattern.inputs)
         self._owner: dict[Node, Boundary] = dict.fromkeys(pattern.nodes, pattern)
         self._height = max(self._heights(pattern.nodes, {}).values())
-        self._order = {node: n for n, node in enumerate(recording.nodes)}
+        self._number = recording.number
 
     def copies(self) -> list[Boundary]:
         """The copies that can be regions too: disjoint, none of their inner values used elsewhere, no cycle."""
         found: list[Boundary] = []
         heights: dict[Node, int] = {}
         last = self.pattern.outputs[0]
-        for node in list(self.recording.nodes):
+        for node in self._number:
             if node in self._owner:
                 continue
             self._heights([node], heights)
@@ -58,36 +58,19 @@ class Finder:
             if output.node not in match.nodes and not self._search(match, output):
                 return None
         boundary = match.boundary()
-        return boundary if self._is_closed(boundary) and not self._is_cyclic(boundary) else None
+        inside = set(boundary.nodes)
+        if not self._is_closed(boundary, inside) or depends(boundary.inputs, inside, self._number, self._owner):
+            return None
+        return boundary
 
     def _search(self, match: Match, output: Value) -> bool:
         """Matches an output that the others don't depend on."""
-        readers = dict.fromkeys(n for v in match.known() for n in self.uses.readers.get(v, ()))
+        readers = dict.fromkeys(n for v in match.known() for n in self.uses.readers(v))
         return any(match.extend(output, Value(n, output.port)) for n in readers if n not in self._owner)
 
-    def _is_closed(self, boundary: Boundary) -> bool:
-        inside = set(boundary.nodes)
+    def _is_closed(self, boundary: Boundary, inside: set[Node]) -> bool:
         given = set(boundary.outputs)
         return not any(self.uses.outside(v, inside) for n in inside for v in n.results() if v not in given)
-
-    def _is_cyclic(self, boundary: Boundary) -> bool:
-        """Whether an input depends on the copy itself, also by way of other regions."""
-        inside = set(boundary.nodes)
-        earliest = min(self._order[n] for n in inside)
-        seen: set[Node] = set()
-        stack = [v.node for v in boundary.inputs]
-        while stack:
-            node = stack.pop()
-            if node in inside:
-                return True
-            if node in seen or (self._order[node] < earliest and node not in self._owner):
-                continue
-            seen.add(node)
-            region = self._owner.get(node)
-            if region is not None:
-                seen.update(region.nodes)
-            stack += [v.node for v in (node if region is None else region).inputs]
-        return False
 
 
 class Match:

@@ -8,6 +8,7 @@ from a repeated one, which a hash of hashes can't.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import Any
 from fieldjax.domain import Dimension, Domain
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operations.literal import Parameter
-from fieldjax.ir.types import FieldType, TableType
+from fieldjax.ir.types import FieldType, TableType, Type
 
 
 class Named:
@@ -92,12 +93,17 @@ def _visit_order(graph: Graph) -> list[Node]:
 
 
 def _line(node: Node, number: dict[Node, int]) -> str:
-    types = " ".join(canonical(t) for t in node.types)
+    types = " ".join(_type(t) for t in node.types)
     if isinstance(node.operation, Parameter):
         masks = " ".join(f"{_source(m.table, number)}/{m.slot}/{m.moved}" for m in node.masks[0])
         return f"input {types} {masks}"
     operands = " ".join(_source(v, number) for v in node.inputs)
     return f"{canonical(node.operation)} ({operands}) {types}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _type(x: Type) -> str:
+    return canonical(x)
 
 
 def _source(value: Value, number: dict[Node, int]) -> str:

@@ -43,7 +43,7 @@ class BodyRecording(Recording):
         """An input of the body like a value of the recording around it."""
         masks = [Mask(self._brought(m.table), m.slot, m.moved) for m in like.masks]
         value = parameter(name, like.type, masks)
-        self.nodes[value.node], self.places[value] = None, place
+        self.enter(value.node, [place])
         return value
 
     def known(self, x: Any) -> Value:
@@ -139,7 +139,7 @@ def strong(outer: Recording, value: Value) -> Value:
 def _record(body: Callable[..., Any], outer: Recording, starts: Sequence[Value], tree: Any) -> Body:
     inner = BodyRecording(outer)
     step = parameter("step", index_type())
-    inner.nodes[step.node], inner.places[step] = None, Domain()
+    inner.enter(step.node, [Domain()])
     carries = [inner.new_input(f"carry{n}", v, outer.places[v]) for n, v in enumerate(starts)]
     given = unflatten(tree, [v if v.is_table else inner.variable_of(v) for v in carries])
     result = body(given, inner.variable_of(step)) if _takes_step(body) else body(given)

@@ -30,8 +30,14 @@ class Model(Recording):
         super().__init__()
         self.inline = inline
         self.inputs: dict[str, Value] = {}
-        self.outputs: dict[str, Value] = {}
+        self._outputs: dict[str, Value] = {}
         self._results: dict[Value, Any] = {}
+
+    @property
+    def outputs(self) -> dict[str, Value]:
+        """The outputs by name."""
+        self.settle()
+        return self._outputs
 
     def input(self, name: str, data: Any) -> Any:
         """An input: a field, an array, a scalar, a connectivity or a mesh. `data` is its default.
@@ -78,7 +84,7 @@ class Model(Recording):
                 location=user_location(),
                 hints=["let it meet a field that has an end"],
             )
-        self.outputs[name] = found
+        self._outputs[name] = found
 
     def _check_new(self, name: str, names: Mapping[str, Value], what: str) -> None:
         if name in names:
@@ -90,7 +96,7 @@ class Model(Recording):
 
     def name_of(self, value: Value) -> str | None:
         """The name of an input or an output."""
-        named = {v: n for n, v in (*self.outputs.items(), *self.inputs.items())}
+        named = {v: n for n, v in (*self._outputs.items(), *self.inputs.items())}
         return named.get(value)
 
     def loop(self, body: Any, init: Any, length: int, **options: Any) -> Any:
@@ -101,13 +107,15 @@ class Model(Recording):
 
     def kept(self) -> frozenset[Value]:
         """The outputs."""
-        return frozenset(self.outputs.values())
+        return frozenset(self._outputs.values())
 
-    def replaced(self, nodes: dict[Node, None], new: Mapping[Value, Value], moved: Mapping[Value, str]) -> None:
-        """Takes another graph; outputs follow their values."""
-        super().replaced(nodes, new, moved)
-        self.outputs = {name: new.get(v, v) for name, v in self.outputs.items()}
-        self._results = {new.get(v, v): x for v, x in self._results.items() if v not in moved}
+    def on_replaced(self, new: Mapping[Value, Value]) -> None:
+        """Variables, outputs and results follow their values."""
+        super().on_replaced(new)
+        self._outputs = {name: new.get(v, v) for name, v in self._outputs.items()}
+        if self._results:
+            results = {new.get(v, v): x for v, x in self._results.items()}
+            self._results = {v: x for v, x in results.items() if v in self.places}
 
     @property
     def graph(self) -> Graph:

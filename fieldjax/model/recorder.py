@@ -21,25 +21,24 @@ from fieldjax.ir.operation import Operation, Place, record
 from fieldjax.ir.operations.literal import Parameter
 from fieldjax.model.axes import check_shapes, is_array
 from fieldjax.model.broadcasting import stretched
+from fieldjax.model.growing import GrowingGraph, Replacement
 from fieldjax.model.results import as_leaf
 from fieldjax.model.variable import Variable
 
 
-class Recording:
-    """A graph that grows: its nodes in order, the place of every value, and the data behind parameters.
+class Recording(GrowingGraph):
+    """A graph that grows, the data behind its parameters, and the variables that stand for its values.
 
-    `places` holds the domain of each field, array and scalar, and whom to ask about each table. `data` is what
-    parameters stand for: the inputs that were given, and all that operations met from outside.
+    `data` is what parameters stand for: the inputs that were given, and all that operations met from outside.
     """
 
     depth = 0
 
     def __init__(self) -> None:
-        self.nodes: dict[Node, None] = {}
-        self.places: dict[Value, Place] = {}
+        super().__init__()
         self.data: dict[Value, Any] = {}
         self.moved: dict[Value, str] = {}
-        """Values that left the graph, with the region that they are in."""
+        """Values that left the graph, and the operation that they are in."""
         self.regions: list[Any] = []
         """The regions that `compress` made here, in order."""
         self._known: dict[Any, tuple[Any, Value]] = {}
@@ -81,7 +80,8 @@ class Recording:
         Raises ArgumentError for what isn't data, TracingError for a variable of another recording.
         """
         if isinstance(x, Variable):
-            return self._own(x)
+            x.recorder.settle()
+            return self.unsettled(x)
         if isinstance(x, Value):
             return x
         if isinstance(x, (bool, int, float, np.generic)) and is_scalar(x):
@@ -92,16 +92,18 @@ class Recording:
             raise ArgumentError(f"{x!r} can't stand beside recorded values", location=user_location())
         return self.known(x)
 
-    def _own(self, variable: Variable) -> Value:
-        if variable.value in self.moved:
+    def unsettled(self, variable: Variable) -> Value:
+        """What a variable is in this graph as long as nothing that is pending was carried out."""
+        value = variable.unsettled
+        if value in self.moved:
             raise TracingError(
-                f"this value is inside of the region {self.moved[variable.value]} now",
+                f"this value is inside of the {self.moved[value]} now",
                 location=user_location(),
                 hints=["give it to `compress` as an output, or expose it with `intermediates='all'`"],
             )
         if variable.recorder is not self:
             return self._from_other(variable)
-        return variable.value
+        return value
 
     def _from_other(self, variable: Variable) -> Value:
         raise TracingError(
@@ -137,8 +139,8 @@ class Recording:
         kind, place = leaf_type(leaf, tables), place_of(leaf)
         masks = [Mask(self.known(tables[position]), slot, moved) for position, slot, moved in kind.masks]
         value = parameter(name, kind.type, masks)
-        self.nodes[value.node] = None
-        self.places[value], self.data[value] = place, x
+        self.enter(value.node, [place])
+        self.data[value] = x
         return value
 
     def variable(self, x: Any) -> Variable:
@@ -172,18 +174,17 @@ class Recording:
         for node in new:
             given = [places[v] if v in places else self.places[v] for v in node.inputs]
             places.update(zip(node.results(), self._places(node, given), strict=True))
-        self.nodes.update(dict.fromkeys(new))
-        self.places.update(places)
         for node in new:
+            self.enter(node, [places[v] for v in node.results()])
             self.on_new(node)
 
     def unknown_nodes(self, roots: Sequence[Node]) -> list[Node]:
         """What is behind these nodes, themselves included, and not in the graph yet; each after what it reads."""
         found: dict[Node, None] = {}
-        stack = [(n, iter(n.inputs)) for n in reversed(roots) if n not in self.nodes]
+        stack = [(n, iter(n.inputs)) for n in reversed(roots) if n not in self.number]
         while stack:
             node, pending = stack[-1]
-            step = next((v.node for v in pending if v.node not in self.nodes and v.node not in found), None)
+            step = next((v.node for v in pending if v.node not in self.number and v.node not in found), None)
             if step is not None:
                 stack.append((step, iter(step.inputs)))
             else:
@@ -211,18 +212,18 @@ class Recording:
         """Values that are wanted whoever reads them: the outputs."""
         return frozenset()
 
-    def replaced(self, nodes: dict[Node, None], new: Mapping[Value, Value], moved: Mapping[Value, str]) -> None:
-        """Takes another graph, in which `new` stand for the values that they replace, and `moved` are gone.
+    def replace(self, replacements: Sequence[Replacement]) -> None:
+        """Each operation takes the place of its nodes; their values but for the outputs are inside of it."""
+        super().replace(replacements)
+        for replacement in replacements:
+            inner = {v for node in replacement.nodes for v in node.results()}.difference(replacement.outputs)
+            self.moved.update(dict.fromkeys(inner, str(replacement.operation)))
 
-        Variables and names follow their values; places are those that they were.
-        """
-        self.places.update((to, self.places[value]) for value, to in new.items())
-        for value in (*moved, *(v for v, to in new.items() if to != v)):
-            self.places.pop(value, None)
-        self.nodes = nodes
-        self.moved.update(moved)
+    def on_replaced(self, new: Mapping[Value, Value]) -> None:
+        """Variables follow their values."""
         for variable in self.variables:
-            variable.value = new.get(variable.value, variable.value)
+            value = variable.unsettled
+            variable.value = new.get(value, value)
 
     def name_of(self, value: Value) -> str | None:
         """The name of a value that has one."""

@@ -23,15 +23,24 @@ if TYPE_CHECKING:
 class Variable(Handing, Arithmetic):
     """A field, array or scalar of a recorded model.
 
-    Arithmetic, the functions of fieldjax, operators and programs that meet it are recorded. `value` is what it
-    stands for in the graph now: `out=` gives it another, and `compress` moves it.
+    Arithmetic, the functions of fieldjax, operators and programs that meet it are recorded.
     """
 
-    __slots__ = ("__weakref__", "_recording", "value")
+    __slots__ = ("__weakref__", "_recording", "unsettled")
     __array_priority__ = 1000
 
     def __init__(self, value: Value, recording: Recording) -> None:
-        self.value, self._recording = value, recording
+        self.unsettled, self._recording = value, recording
+
+    @property
+    def value(self) -> Value:
+        """What it stands for in the graph now: `out=` gives it another, and `compress` moves it."""
+        self._recording.settle()
+        return self.unsettled
+
+    @value.setter
+    def value(self, value: Value) -> None:
+        self.unsettled = value
 
     @property
     def recorder(self) -> Recording:

@@ -352,6 +352,72 @@ def test_r10_whatever_is_asked_the_model_still_does_what_it_did(data: st.DataObj
         np.testing.assert_allclose(value, want[name], rtol=1e-12, atol=1e-14)
 
 
+@given(data=st.data())
+def test_looking_at_the_graph_between_two_regions_changes_nothing(data: st.DataObject) -> None:
+    """What a region replaces is made anew when somebody looks. Whether somebody did can't be seen."""
+    size = 6
+    operands = [tuple(data.draw(st.integers(0, n + 1)) for _ in range(2)) for n in range(size)]
+    ends = st.lists(st.integers(0, size + 1), min_size=1, max_size=2)
+    asked = [(data.draw(ends), data.draw(ends), data.draw(st.sampled_from(["none", "used"]))) for _ in range(3)]
+
+    def text(look: bool) -> str:
+        with fj.record() as model:
+            values = [model.input("x", X), model.input("p", P)]
+            for i, j in operands:
+                values.append(fj.sin(values[i]) * values[j])
+            model.output("y", values[-1])
+        for n, (inputs, outputs, intermediates) in enumerate(asked):
+            try:
+                fj.compress(
+                    [values[i] for i in inputs],
+                    [values[i] for i in outputs],
+                    name=f"r{n}",
+                    intermediates=intermediates,
+                    mode="call",
+                )
+            except fj.FieldjaxError:
+                continue
+            if look:
+                list(model.nodes)
+        return str(model)
+
+    assert text(False) == text(True)
+
+
+PENDING: dict[str, Any] = {
+    # A region, and another one that has it inside, depends on itself by way of it, or lies beside it on a path.
+    "inside": (["x"], ["a"], ["x"], ["c"]),
+    "input behind": (["a", "q"], ["b", "d"], ["x", "d"], ["f"]),
+    "beside": (["x", "q"], ["a", "d"], ["x"], ["e"]),
+}
+
+
+@pytest.mark.parametrize("name", PENDING)
+def test_a_region_meets_another_the_same_way_whether_somebody_looked_or_not(name: str) -> None:
+    def text(look: bool) -> str:
+        with fj.record() as model:
+            v: dict[str, Any] = {"x": model.input("x", X), "q": model.input("q", P)}
+            v["a"] = fj.sin(v["x"])
+            v["b"] = fj.cos(v["a"])
+            v["c"] = v["b"] * 2.0
+            v["d"] = fj.exp(v["q"])
+            v["e"] = v["d"] * v["x"]
+            v["f"] = v["d"] * v["a"]
+            for output in "cef":
+                model.output(output, v[output])
+        first_in, first_out, then_in, then_out = ([v[n] for n in names] for names in PENDING[name])
+        fj.compress(first_in, first_out, name="first", mode="call", intermediates="used")
+        if look:
+            list(model.nodes)
+        try:
+            fj.compress(then_in, then_out, name="then", mode="call", intermediates="used")
+        except fj.FieldjaxError as error:
+            return f"{error}"
+        return str(model)
+
+    assert text(False) == text(True)
+
+
 def test_fields_of_other_domains_go_through_regions() -> None:
     with fj.record() as model:
         f = model.input("f", heights())
