@@ -1,18 +1,20 @@
-"""What `compress` buys: set-up and steady state of recorded gradients, uncompressed and in regions.
+"""What `compress` buys: set-up, steady state and memory of recorded models, uncompressed, in regions, and by hand.
 
-python -m benchmarks.compress [chain] [wave]
+python -m benchmarks.compress [x] [vector] [scalar] [sharing] [wave] [matching]
 
-`chain`: layers h <- tanh(sin(h p) + 0.1) on 1000 elements in 100-layer regions, as in the specification; gradients
-with respect to a vector p. `wave`: unrolled time steps of the demo's shallow-water model.
+`x`, `vector`, `scalar`: a chain of layers h <- tanh(sin(h p) + 0.1) on 1000 elements in regions of 100 layers; the
+gradient with respect to x, to a vector p, to a scalar p. `sharing`: the same with nothing shared, every region
+compressed by itself, and all found as repeats of the first. `wave`: unrolled time steps of the demo's shallow-water
+model. `matching`: what `compress` itself takes for a block of 100 layers. By hand is a `lax.scan`.
 
-Set-up is recording, differentiating, compiling and the first run, in a process of its own for each row, so that
-nothing is shared between rows; steady state is the median of runs after that; memory is the peak of the process.
+Set-up is recording, differentiating, compiling and the first run, in a process of its own for each entry, so that
+nothing is shared between them; steady state is the median of the runs after that; memory is what the peak of the
+process grew by. `--limit` gives up on an entry after so many seconds.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import resource
 import statistics
@@ -22,142 +24,172 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-CHAIN = {
-    "uncompressed, 400 layers": {"layers": 400},
-    "one program of regions, 400": {"layers": 400, "mode": "call"},
-    "separate regions, 400": {"layers": 400, "mode": "segment"},
-    "uncompressed, 1200 layers": {"layers": 1200},
-    "one program of regions, 1200": {"layers": 1200, "mode": "call"},
-    "separate regions, 1200": {"layers": 1200, "mode": "segment"},
-    "no sharing, 4 regions": {"layers": 400, "mode": "segment", "share_compiled": False},
-    "shared, 4 regions": {"layers": 400, "mode": "segment"},
-    "find_repeats, 4 regions": {"layers": 400, "mode": "auto", "repeats": True},
-    "no sharing, 12 regions": {"layers": 1200, "mode": "segment", "share_compiled": False},
-    "shared, 12 regions": {"layers": 1200, "mode": "segment"},
-    "find_repeats, 12 regions": {"layers": 1200, "mode": "auto", "repeats": True},
-    "no sharing, 24 regions": {"layers": 2400, "mode": "segment", "share_compiled": False},
-    "shared, 24 regions": {"layers": 2400, "mode": "segment"},
-    "find_repeats, 24 regions": {"layers": 2400, "mode": "auto", "repeats": True},
+
+class Entry(NamedTuple):
+    """What is measured: a function of `benchmarks.recorded` and its arguments."""
+
+    build: str
+    options: dict[str, Any]
+
+
+class Measured(NamedTuple):
+    """Seconds, seconds and megabytes."""
+
+    setup: float
+    steady: float
+    memory: float
+
+    def __str__(self) -> str:
+        return f"{self.setup:6.2f} s, {self.steady * 1e3:7.2f} ms, {self.memory:5.0f} MB"
+
+
+Table = dict[str, dict[str, Entry]]
+"""Entries by row and column."""
+
+
+def chains(by: str, columns: dict[str, dict[str, Any]], lengths: tuple[int, ...]) -> Table:
+    """Chains of these lengths, uncompressed, with the options of each column, and by hand."""
+    return {
+        f"{layers} layers": {
+            "uncompressed": Entry("chain", {"layers": layers, "by": by}),
+            **{name: Entry("chain", {"layers": layers, "by": by, **options}) for name, options in columns.items()},
+            "by hand": Entry("chain_by_hand", {"layers": layers, "by": by}),
+        }
+        for layers in lengths
+    }
+
+
+FORMS = {
+    "one program": {"mode": "call"},
+    "separate": {"mode": "segment"},
+    "repeats": {"mode": "auto", "repeats": True},
 }
-WAVE = {
-    f"{mode or 'uncompressed'}, {steps} steps": {"steps": steps, "mode": mode}
-    for steps in (10, 50, 200)
-    for mode in (None, "segment", "scan", "call")
+SHARING = {
+    "no sharing": {"mode": "segment", "share_compiled": False},
+    "shared": {"mode": "segment"},
+    "find_repeats": {"mode": "segment", "repeats": True},
+    "find_repeats, scan": {"mode": "auto", "repeats": True},
+}
+SCALAR = {
+    "separate": {"mode": "segment", "repeats": True},
+    "separate, no fusion": {"mode": "segment", "repeats": True, "fusion": False},
+    "repeats": {"mode": "auto", "repeats": True},
+}
+TABLES: dict[str, Table] = {
+    "x": chains("x", FORMS, (400, 1200)),
+    "vector": chains("vector", FORMS, (400, 1200)),
+    "scalar": chains("scalar", SCALAR, (100, 1200)),
+    "sharing": {
+        f"{n} regions": {name: Entry("chain", {"layers": 100 * n, **options}) for name, options in SHARING.items()}
+        for n in (4, 12, 24)
+    },
+    "wave": {
+        f"{steps} steps, {'gradient' if gradient else 'forward'}": {
+            **{
+                mode or "uncompressed": Entry("wave", {"steps": steps, "gradient": gradient, "mode": mode})
+                for mode in (None, "segment", "scan", "call")
+            },
+            "by hand": Entry("wave_by_hand", {"steps": steps, "gradient": gradient}),
+        }
+        for gradient in (False, True)
+        for steps in (10, 50, 200)
+    },
 }
 
 
-def chain(_: None, layers: int, mode: str | None = None, repeats: bool = False, size: int = 100, **options: Any) -> Any:
-    """The compiled chain and its gradient."""
-    import numpy as np
-
-    import fieldjax as fj
-
-    with fj.record() as model:
-        x = model.input("x", np.linspace(0.1, 1.0, 1000))
-        p = model.input("p", np.linspace(0.3, 0.9, 1000))
-        h, starts = x, [x]
-        for n in range(1, layers + 1):
-            h = fj.tanh(fj.sin(h * p) + 0.1)
-            if n % size == 0:
-                starts.append(h)
-        ends = list(itertools.pairwise(starts))
-        if mode is not None:
-            for start, end in ends[:1] if repeats else ends:
-                fj.compress([start, p], end, mode=mode, find_repeats=repeats, **options)
-        s = fj.sum(h)
-        model.output("s", s)
-        model.output("gradient", fj.derivative(s, p))
-    return model.compile()
-
-
-def wave(experiment: Any, steps: int, mode: str | None = None) -> Any:
-    """The compiled shallow-water model, and the gradient of its energy with respect to the first height."""
-    import numpy as np
-
-    import fieldjax as fj
-    from fieldjax.demo.shallow_water import forward_backward
-    from fieldjax.mesh import Cell, Edge
-
-    mesh, physics = experiment.mesh, experiment.model
-    cells, edges = (len(mesh[n].domain.range_of(d)) for n, d in (("C2E", Cell), ("E2C", Edge)))
-    with fj.record() as model:
-        m = model.input("mesh", mesh)
-        h = model.input("h", fj.as_field({Cell: cells}, np.sin(np.arange(cells) / 100.0)))
-        u = model.input("u", fj.as_field({Edge: edges}, np.zeros(edges)))
-        rest = [model.input(name, value) for name, value in physics._asdict().items()]
-        first, states = (h, u), []
-        for _ in range(steps):
-            h, u = forward_backward(h, u, *rest, offset_provider=m)
-            states.append((h, u))
-        if mode is not None:
-            fj.compress([*first, *rest], list(states[0]), mode=mode, find_repeats=True)
-        energy = fj.sum(h * h)
-        model.output("energy", energy)
-        model.output("gradient", fj.derivative(energy, first[0]))
-    return model.compile()
-
-
-def an_ocean() -> Any:
-    """The demo's model on R2B4."""
-    from fieldjax.demo.experiment import prepare
-    from fieldjax.mesh import icosahedral_grid
-
-    return prepare(icosahedral_grid(2, 4), hours=12.0)
-
-
-class Kind(NamedTuple):
-    """A table: what is there before the clock starts, what is timed, and the rows."""
-
-    given: Callable[[], Any]
-    build: Callable[..., Any]
-    rows: dict[str, dict[str, Any]]
-
-
-KINDS = {"chain": Kind(lambda: None, chain, CHAIN), "wave": Kind(an_ocean, wave, WAVE)}
-
-
-def measure(kind: Kind, row: str) -> dict[str, float]:
-    """Set-up and steady state in seconds, and the peak of memory in megabytes, in this process."""
+def measure(entry: Entry) -> Measured:
+    """Measures in this process."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    import fieldjax  # noqa: F401 (its import is no part of the set-up)
+    from benchmarks import recorded
 
+    build: Callable[..., Any] = getattr(recorded, entry.build)
+    given = [recorded.an_ocean()] if entry.build.startswith("wave") else []
     jax.block_until_ready(jax.jit(lambda x: x + 1)(1.0))
-    given = kind.given()
-    start = time.perf_counter()
-    run = kind.build(given, **kind.rows[row])
-    jax.block_until_ready(list(run().values()))
+    before, start = peak(), time.perf_counter()
+    run = build(*given, **entry.options)
+    jax.block_until_ready(run())
     setup = time.perf_counter() - start
     samples = []
     for _ in range(10):
         start = time.perf_counter()
-        jax.block_until_ready(list(run().values()))
+        jax.block_until_ready(run())
         samples.append(time.perf_counter() - start)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"setup": setup, "steady": statistics.median(samples), "memory": memory}
+    return Measured(setup, statistics.median(samples), peak() - before)
+
+
+def peak() -> float:
+    """The peak of this process's memory so far, in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measured_apart(table: str, row: str, column: str, limit: float) -> Measured | None:
+    """Measures in a process of its own; None where that takes longer than `limit`."""
+    command = [sys.executable, "-m", "benchmarks.compress", "--entry", table, row, column]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode:
+        raise RuntimeError(f"{table}, {row}, {column} failed:\n{done.stderr}")
+    return Measured(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def show(name: str, limit: float) -> None:
+    """Measures and prints a table: set-up, steady state, memory, and the growth from the first row to the last."""
+    table = TABLES[name]
+    columns = list(next(iter(table.values())))
+    print(f"\n{name}:\n{'':22}" + "".join(f"{c:30}" for c in columns))
+    found: dict[tuple[str, str], Measured | None] = {}
+    for row in table:
+        print(f"{row:22}", end="", flush=True)
+        for column in columns:
+            found[row, column] = measured_apart(name, row, column, limit)
+            print(f"{found[row, column] or f'more than {limit:.0f} s':30}", end="", flush=True)
+        print()
+    rows = list(table)
+    print(f"{'last row / first row':22}" + "".join(_growth(found[rows[0], c], found[rows[-1], c]) for c in columns))
+
+
+def _growth(first: Measured | None, last: Measured | None) -> str:
+    ratio = f"{last.setup / first.setup:6.2f}    {last.steady / first.steady:7.2f}" if first and last else ""
+    return f"{ratio:30}"
+
+
+def matching() -> None:
+    """Prints what `compress` takes for each block of 100 layers, by itself and as a repeat."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from benchmarks.recorded import REGION, compressed, layers_of
+
+    def once(repeats: bool) -> float:
+        recorded = layers_of(24 * REGION)
+        start = time.perf_counter()
+        compressed(recorded.ends, recorded.p, repeats, mode="segment")
+        len(recorded.model.nodes)  # what was put off until somebody looks
+        return (time.perf_counter() - start) / 24
+
+    print()
+    for name, repeats in (("compress, each by itself", False), ("find_repeats", True)):
+        best = min(once(repeats) for _ in range(5))
+        print(f"{name:26}{best * 1e3:6.1f} ms for each block of {REGION} layers")
 
 
 def main() -> None:
-    """Measures each row in a process of its own and prints the tables."""
+    """Prints the tables that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kinds", nargs="*", help="chain, wave (default: both)")
-    parser.add_argument("--row", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("tables", nargs="*", help=f"{', '.join(TABLES)}, matching (default: all)")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one entry")
+    parser.add_argument("--entry", nargs=3, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.row:
-        print(json.dumps(measure(KINDS[asked.row[0]], asked.row[1])))
+    if asked.entry:
+        table, row, column = asked.entry
+        print(json.dumps(measure(TABLES[table][row][column])))
         return
-    for kind in asked.kinds or KINDS:
-        print(f"{kind:32}{'set-up':>10}{'steady':>12}{'peak memory':>14}")
-        for row in KINDS[kind].rows:
-            command = [sys.executable, "-m", "benchmarks.compress", "--row", kind, row]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                print(f"{row:32}failed: {done.stderr.splitlines()[-1] if done.stderr else done.returncode}")
-                continue
-            found = json.loads(done.stdout.splitlines()[-1])
-            setup, steady, memory = found["setup"], found["steady"] * 1e3, found["memory"]
-            print(f"{row:32}{setup:8.2f} s{steady:9.2f} ms{memory:11.0f} MB", flush=True)
+    for name in asked.tables or (*TABLES, "matching"):
+        matching() if name == "matching" else show(name, asked.limit)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from fieldjax.frontend.recording import read_call, record_call
 from fieldjax.frontend.scope import is_recording
 from fieldjax.frontend.traced import TracedField
 from fieldjax.frontend.user_code import called
-from fieldjax.ir.inference import infer
+from fieldjax.ir.planning import plan_of
 
 
 class FieldOperator(EntryPoint):
@@ -118,7 +118,7 @@ class FieldOperator(EntryPoint):
         recording = self._execution.recording(call, provider, lambda: record_call(self.function, call, provider))
         inputs = recording.inputs(call, provider)
         wanted, fields = wanted_domains(recording, kwargs["out"], kwargs["domain"])
-        plan = infer(recording.graph, [place_of(x) for x in inputs], wanted, adjoint_shapes(inputs))
+        plan = plan_of(recording.graph, [place_of(x) for x in inputs], wanted, adjoint_shapes(inputs))
         return Planned(recording, plan, inputs, on_numpy(inputs), fields, wanted, static)
 
 

@@ -23,7 +23,7 @@ from fieldjax.frontend.outputs import fill
 from fieldjax.frontend.recording import Call, Draft, Recording, read_call
 from fieldjax.frontend.traced import TracedField, TracedTable
 from fieldjax.frontend.user_code import run
-from fieldjax.ir.inference import infer
+from fieldjax.ir.planning import plan_of
 
 
 class FieldProgram(EntryPoint):
@@ -80,7 +80,7 @@ class FieldProgram(EntryPoint):
         fields = [call.leaves[n] for n in recording.targets]
         inputs = recording.inputs(call, provider)
         domains: list[Domain | None] = [f.domain for f in fields]
-        plan = infer(recording.graph, [place_of(x) for x in inputs], domains, adjoint_shapes(inputs))
+        plan = plan_of(recording.graph, [place_of(x) for x in inputs], domains, adjoint_shapes(inputs))
         return Planned(recording, plan, inputs, on_numpy(inputs), fields, domains, static)
 
 

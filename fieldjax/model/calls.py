@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -89,27 +90,31 @@ class StandIns:
     def replace(self, container: Any) -> Any:
         """The container with stand-ins."""
         leaves, tree = flatten(container)
-        return unflatten(tree, [self._leaf(x) if isinstance(x, Variable) else x for x in leaves])
+        self._add([x for x in dict.fromkeys(filter(_is_variable, leaves)) if x not in self._leaves])
+        return unflatten(tree, [self._leaves[x] if isinstance(x, Variable) else x for x in leaves])
 
-    def _leaf(self, variable: Variable) -> Any:
-        if variable not in self._leaves:
-            leaf = self._leaves[variable] = self._made(self.recording.value(variable))
+    def _add(self, variables: Sequence[Variable]) -> None:
+        values = [self.recording.value(v) for v in variables]
+        tracers = _tracers(tuple(map(self._shape, values)))
+        for variable, value, array in zip(variables, values, tracers, strict=True):
+            leaf = self._leaves[variable] = self._made(value, array)
             self._variables[id(leaf)] = variable
-        return self._leaves[variable]
 
-    def _made(self, value: Value) -> Any:
+    def _shape(self, value: Value) -> jax.ShapeDtypeStruct:
         if has_axes(value.dims):
             raise ArgumentError(
                 "an operator takes fields and scalars, not a plain array",
                 location=user_location(),
                 hints=["wrap the array where it comes from: `as_field(domain, array)`"],
             )
-        domain = self.recording.domain(value)
-        array = _tracer(domain.shape, value.field_type.dtype, value.field_type.weak)
+        kind = value.field_type
+        return jax.ShapeDtypeStruct(self.recording.domain(value).shape, kind.dtype, weak_type=kind.weak)
+
+    def _made(self, value: Value, array: Any) -> Any:
         if not value.dims:
             return array
         masks = [FieldMask.of(self.recording.places[m.table], m.slot, m.moved) for m in value.masks]  # type: ignore[arg-type]
-        return Field._trusted(array, domain, tuple(masks), get_opaque_trace_state())
+        return Field._trusted(array, self.recording.domain(value), tuple(masks), get_opaque_trace_state())
 
     def variable(self, leaf: Any) -> Variable:
         """The variable that a stand-in stands for. Raises ArgumentError for a field that isn't one."""
@@ -127,11 +132,16 @@ class StandIns:
         return self.recording.value(leaf if known is None else known)
 
 
-def _tracer(shape: tuple[int, ...], dtype: Any, weak: bool) -> Any:
-    """A tracer that nobody computes with: recording reads its type, and that it is one."""
+@lru_cache(maxsize=256)
+def _tracers(shapes: tuple[jax.ShapeDtypeStruct, ...]) -> tuple[Any, ...]:
+    """Tracers that nobody computes with: recording reads their types, and that they are tracers."""
     made: list[Any] = []
-    jax.make_jaxpr(made.append)(jax.ShapeDtypeStruct(shape, dtype, weak_type=weak))
-    return made[0]
+    jax.make_jaxpr(lambda *tracers: made.extend(tracers))(*shapes)
+    return tuple(made)
+
+
+def _is_variable(x: Any) -> bool:
+    return isinstance(x, Variable)
 
 
 def _provider(provider: Any) -> Provider:
