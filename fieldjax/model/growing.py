@@ -48,6 +48,12 @@ class GrowingGraph:
         self.settle()
         return self.number.keys()
 
+    @property
+    def state(self) -> int:
+        """Another number after each change."""
+        self.settle()
+        return self._last
+
     def enter(self, node: Node, places: Sequence[Place]) -> None:
         """Adds a node, whose results live at `places`, at the end."""
         self._last += 1

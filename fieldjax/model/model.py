@@ -32,6 +32,7 @@ class Model(Recording):
         self.inputs: dict[str, Value] = {}
         self._outputs: dict[str, Value] = {}
         self._results: dict[Value, Any] = {}
+        self._compiled: tuple[Any, Any] | None = None
 
     @property
     def outputs(self) -> dict[str, Value]:
@@ -137,10 +138,16 @@ class Model(Recording):
         return result_of(value, self.domain(value), self._results[value], self.places)
 
     def compile(self) -> Any:
-        """A function that runs the model: `run()`, or `run(name=data)` with other inputs, gives the outputs by name."""
+        """A function that runs the model: `run()`, or `run(name=data)` with other inputs, gives the outputs by name.
+
+        The same one as long as nothing is recorded, compressed or registered.
+        """
         from fieldjax.model.running import CompiledModel
 
-        return CompiledModel(self)
+        state = self.state, tuple(self.outputs)
+        if self._compiled is None or self._compiled[0] != state:
+            self._compiled = state, CompiledModel(self)
+        return self._compiled[1]
 
     def run(self, backend: str | None = "jax", **inputs: Any) -> dict[str, Any]:
         """Runs the model once. `backend=None` goes operation by operation and compiles nothing but regions."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fieldjax as fj
-from tests.model.models import Cell, K, heights, mesh, smooth, smooth_reference
+from tests.model.models import Cell, K, chain, heights, mesh, smooth, smooth_reference
 
 
 def test_arrays_broadcast_like_numpy() -> None:
@@ -108,6 +108,23 @@ class _no_compilation:
     def __exit__(self, *_: Any) -> None:
         jax.monitoring.unregister_event_duration_listener(self._listen)
         assert not self._traced
+
+
+def test_a_model_that_runs_again_compiles_nothing_until_it_changes() -> None:
+    model, values, p = chain(4)
+    model.output("middle", values[2])
+    first = model.run()["middle"]
+    compiled = model.compile()
+    with _no_compilation():
+        again, other = model.run()["middle"], model.run(p=0.1)["middle"]
+    np.testing.assert_array_equal(again, first)
+    assert not np.array_equal(other, first)
+    assert model.compile() is compiled
+    model.output("end", values[4])
+    assert set(model.run()) == {"middle", "end"} and set(compiled()) == {"middle"}
+    op = fj.compress([values[0], p], values[1], mode="segment")
+    np.testing.assert_allclose(model.run()["middle"], first, rtol=1e-14)
+    assert op.stats.calls > 0
 
 
 def test_another_domain_plans_again() -> None:
