@@ -18,7 +18,7 @@ from typing import Any
 from fieldjax.domain import Dimension, Domain
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operations.literal import Parameter
-from fieldjax.ir.types import FieldType, TableType, Type
+from fieldjax.ir.types import Type
 
 
 class Named:
@@ -124,12 +124,19 @@ def canonical(x: Any) -> str:
         return f"{x.kind.value}:{x.value!r}"
     if isinstance(x, Domain):
         return f"domain({','.join(f'{canonical(d)}{r.start}:{r.stop}' for d, r in zip(x.dims, x.ranges, strict=True))})"
-    if isinstance(x, (FieldType, TableType)) or (dataclasses.is_dataclass(x) and not isinstance(x, type)):
-        inner = ",".join(canonical(getattr(x, f.name)) for f in dataclasses.fields(x) if f.compare)
-        return f"{type(x).__module__}.{type(x).__qualname__}({inner})"
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        name, attributes = _compared(type(x))
+        return f"{name}({','.join(canonical(getattr(x, a)) for a in attributes)})"
     if isinstance(x, tuple):
         return f"({','.join(map(canonical, x))})"
     return "".join(_plain(x))
+
+
+@functools.cache
+def _compared(kind: type) -> tuple[str, tuple[str, ...]]:
+    """The full name of a dataclass and its fields that take part in comparisons."""
+    fields = tuple(f.name for f in dataclasses.fields(kind) if f.compare)
+    return f"{kind.__module__}.{kind.__qualname__}", fields
 
 
 def _plain(x: Any) -> Iterator[str]:
