@@ -64,6 +64,29 @@ def test_d1_reverse_mode_of_scalars_and_arrays(backend: Any) -> None:
         np.testing.assert_allclose(result[name], value, rtol=1e-12, atol=1e-14, err_msg=name)
 
 
+@BACKENDS
+def test_d1_sums_of_sums_in_two_steps(backend: Any) -> None:
+    """A cotangent that is one number stands for an array, which then meets one of more axes."""
+    w = jnp.linspace(0.1, 1.0, 12).reshape(3, 4)
+
+    def run(m: Any, sin: Any, w: Any, axis: int) -> Any:
+        return m.sum(m.sum(sin(w), axis=axis) * 2.0)
+
+    with fj.record() as model:
+        x = model.input("w", w)
+        for axis in (0, 1):
+            s = run(fj, fj.sin, x, axis)
+            model.output(f"by w, {axis}", fj.derivative(s, x))
+            model.output(f"twice, {axis}", fj.hessian(s, x, loop=False))
+            model.output(f"along, {axis}", fj.jvp(s, x, x))
+    result = model.run(backend)
+    for axis in (0, 1):
+        want = lambda w, axis=axis: run(jnp, jnp.sin, w, axis)  # noqa: E731
+        np.testing.assert_allclose(result[f"by w, {axis}"], jax.grad(want)(w), rtol=1e-14)
+        np.testing.assert_allclose(result[f"twice, {axis}"], jax.hessian(want)(w), rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(result[f"along, {axis}"], jax.jvp(want, (w,), (w,))[1], rtol=1e-14)
+
+
 def test_d1_lists_give_dicts_and_no_path_is_zero() -> None:
     with fj.record() as model:
         x, y, z = (model.input(n, v) for n, v in (("x", 2.0), ("y", 3.0), ("z", np.ones(2))))
