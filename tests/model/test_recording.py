@@ -35,6 +35,9 @@ def test_arrays_are_cut_summed_and_multiplied_like_numpy() -> None:
         "of a part": lambda m, a, b, v: a[1:][1, 2:] * v[2:],
         "sum": lambda m, a, b, v: m.sum(a),
         "sum over an axis": lambda m, a, b, v: m.sum(a, axis=0) * v,
+        "sum over the last axis": lambda m, a, b, v: m.sum(a, axis=1) + v[1:],
+        "sum over an axis in the middle": lambda m, a, b, v: m.sum(a[:, :, ...] + b[0, 0] * v, axis=-1) * v[:3],
+        "sums of sums": lambda m, a, b, v: m.sum(m.sum(b, axis=(-1,)) * a, axis=1) @ a,
         "sum over axes": lambda m, a, b, v: m.sum(a, axis=(0, 1)),
         "matrix times matrix": lambda m, a, b, v: a @ b,
         "matrix times vector": lambda m, a, b, v: a @ v,
@@ -208,6 +211,8 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "nothing to run": (lambda m, x, f: m.compile(), "the model has no outputs"),
     "axis": (lambda m, x, f: fj.sum(x, axis=1), "no axis 1 among 1"),
+    "axis twice": (lambda m, x, f: fj.sum(x, axis=(0, -1)), r"an axis is given twice: \(0, -1\)"),
+    "axis of a field": (lambda m, x, f: fj.sum(f, axis=0), "the axes of a field are dimensions"),
 }
 
 
