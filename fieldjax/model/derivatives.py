@@ -14,7 +14,6 @@ from fieldjax.ir.derivative import pull, push
 from fieldjax.ir.graph import Value, topological
 from fieldjax.ir.operations.whole import or_zero
 from fieldjax.model.recorder import Recording
-from fieldjax.model.tidying import tidied
 from fieldjax.model.variable import Variable
 
 
@@ -78,7 +77,7 @@ def _one(recording: Recording, of: Variable, wrts: Sequence[Variable], loop: boo
 def cotangents(recording: Recording, seeds: Sequence[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Variable]:
     """The cotangents of `wrt` for (value, cotangent) pairs, recorded."""
     pulled = pull(topological([v for v, _ in seeds]), seeds, wrt)
-    return recording.add_all(tidied(recording, [or_zero(c, like) for c, like in zip(pulled, wrt, strict=True)]))
+    return recording.add_all([or_zero(c, like) for c, like in zip(pulled, wrt, strict=True)])
 
 
 def vjp(outputs: Any, cotangents_: Any, wrt: Any) -> Any:
@@ -103,7 +102,7 @@ def jvp(outputs: Any, wrt: Any, tangents: Any) -> Any:
     values = [recording.value(v) for v in ofs]
     given = {recording.value(w): _seed(recording, w, t) for w, t in zip(wrts, seeds, strict=True)}
     pushed = push(topological(values), given)
-    tangent = recording.add_all(tidied(recording, [or_zero(pushed.get(v), v) for v in values]))
+    tangent = recording.add_all([or_zero(pushed.get(v), v) for v in values])
     return dict(zip(ofs, tangent, strict=True)) if isinstance(outputs, (list, tuple)) else tangent[0]
 
 

@@ -23,7 +23,8 @@ def sum(x: Any, axis: Axis = None) -> Any:
     """The sum over all elements, or along `axis`: dimensions of a field, numbers of axes of an array.
 
     A field has as its sum a scalar, or a field on the dimensions that are left. Raises DimensionError for a
-    dimension or an axis that `x` doesn't have or that is given twice. Over neighbours, `neighbor_sum` knows what is missing.
+    dimension or an axis that `x` doesn't have or that is given twice. Over neighbours, `neighbor_sum` knows what is
+    missing.
 
     >>> import fieldjax as fj
     >>> Cell = fj.Dimension("Cell")

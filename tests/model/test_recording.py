@@ -231,6 +231,8 @@ def test_errors(name: str) -> None:
 RUN_ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown": ({"z": 1.0}, "the model has no input 'z'"),
     "rank": ({"x": np.ones((2, 5))}, "'x' takes float64"),
+    "shape": ({"x": np.ones(6)}, r"'x' is an array of shape \(5,\), not \(6,\)"),
+    "length one": ({"x": np.ones(1)}, r"'x' is an array of shape \(5,\), not \(1,\)"),
     "dtype": ({"x": np.ones(5, "float32")}, "'x' is float64, not float32"),
     "kind": ({"x": heights()}, "'x' takes float64"),
     "no data": ({"x": "text"}, "'x' takes float64.*not str"),
@@ -243,8 +245,20 @@ def test_errors_when_it_runs(name: str) -> None:
     inputs, message = RUN_ERRORS[name]
     with fj.record() as model:
         model.output("y", model.input("x", np.arange(5.0)) * 2.0)
-    with pytest.raises(fj.FieldjaxError, match=message):
-        model.run(**inputs)
+    for backend in ("jax", None):
+        with pytest.raises(fj.FieldjaxError, match=message) as caught:
+            model.run(backend, **inputs)
+        assert "test_recording.py" in str(caught.value)
+
+
+def test_a_mesh_replaces_all_tables_of_a_mesh_or_none() -> None:
+    with fj.record() as model:
+        m, f = model.input("mesh", mesh()), model.input("f", heights())
+        model.output("g", smooth(f, 0.3, offset_provider=m))
+    part = fj.Mesh(E2C=mesh(1)["E2C"])
+    for backend in ("jax", None):
+        with pytest.raises(fj.FieldjaxError, match="the mesh for 'mesh' lacks C2E"):
+            model.run(backend, mesh=part)
 
 
 def test_values_of_two_models_do_not_meet() -> None:
