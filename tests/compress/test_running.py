@@ -131,6 +131,32 @@ def test_d5_jax_differentiates_through_a_compressed_operator(options: dict[str, 
     np.testing.assert_allclose(batched, [reference(x, b) for b in several], rtol=1e-13)
 
 
+OPTIONS_UNDER_A_TRACE: dict[str, tuple[dict[str, Any], str]] = {
+    "fusion": ({"fusion": False}, "a call under a trace of JAX can't honour `fusion`"),
+    "jit_kwargs": ({"jit_kwargs": {"inline": True}}, "a call under a trace of JAX can't honour `jit_kwargs`"),
+    "mode": ({"mode": "fast"}, "`mode` is one of 'auto', .*not 'fast'"),
+    "name": ({"modus": "call"}, "`compressed` has no option 'modus'"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS_UNDER_A_TRACE)
+def test_r6_options_of_compressed_are_honoured_or_refused_under_a_trace(name: str) -> None:
+    options, message = OPTIONS_UNDER_A_TRACE[name]
+    with pytest.raises(fj.FieldjaxError, match=message) as caught:
+        jax.jit(fj.compressed(apart.function, **options))(heights(), 0.3, TABLE)
+    assert "test_running.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(("options", "calls"), [({}, True), ({"compile_separately": False}, False)], ids=str)
+def test_r7_not_compiled_separately_is_inline_under_a_trace(options: dict[str, Any], calls: bool) -> None:
+    @fj.field_operator
+    def product(f: Any) -> Any:
+        return f * fj.sin(f)
+
+    text = jax.jit(fj.compressed(product, **options)).lower(heights()).as_text()
+    assert ("inlineable" in text) == calls
+
+
 def test_e1_auto_is_a_loop_where_repeats_chain_and_segments_elsewhere() -> None:
     model, values, p = chain(LAYERS)
     fj.compress([values[0], p], values[1], find_repeats=True)
