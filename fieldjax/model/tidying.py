@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fieldjax.ir.graph import Graph, Value
+from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operation import Place
 from fieldjax.ir.operations.layout import Extend
 
@@ -15,7 +15,7 @@ def tidied(graph: Graph, places: dict[Value, Place]) -> Graph:
     new: dict[Value, Value] = {}
     for node in graph.nodes:
         made = node.reading(new)
-        if isinstance(made.operation, Extend) and _changes_nothing(*made.inputs, places):
+        if isinstance(made.operation, Extend) and _changes_nothing(made, places):
             new[node.results()[0]] = made.inputs[0]
         elif made is not node:
             new.update(zip(node.results(), made.results(), strict=True))
@@ -23,5 +23,6 @@ def tidied(graph: Graph, places: dict[Value, Place]) -> Graph:
     return Graph(graph.inputs, tuple(new.get(v, v) for v in graph.outputs)) if new else graph
 
 
-def _changes_nothing(value: Value, like: Value, places: dict[Value, Place]) -> bool:
-    return places[value] == places[like] and value.type == like.type
+def _changes_nothing(extension: Node, places: dict[Value, Place]) -> bool:
+    value, like = extension.inputs
+    return places[value] == places[like] and (value.type,) == extension.types
