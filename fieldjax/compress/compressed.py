@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from fieldjax.connectivity import Mesh, is_table
 from fieldjax.embedded.field import Field
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend.containers import flatten, unflatten
-from fieldjax.model.region import Options
+from fieldjax.model.region import MODES, Options
 from fieldjax.model.variable import Variable, variables
 
 
@@ -25,6 +26,7 @@ class Compressed:
     """A callable whose calls are regions. Made by `compressed`."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        _check_names(options)
         functools.update_wrapper(self, function)
         self.function, self.options = function, options
         self._apart = jax.jit(self._traced, static_argnums=(0, 1))
@@ -38,13 +40,25 @@ class Compressed:
             return self.function(*args, **kwargs)
         moving = [x if _is_data(x) else None for x in leaves]
         fixed = tuple(None if _is_data(x) else _Fixed(x) for x in leaves)
-        mode, device = self.options.get("mode", "auto"), self.options.get("device")
+        mode, device = self._in_a_trace(), self.options.get("device")
         if mode == "inline":
             return self.function(*args, **kwargs)
         if mode == "callback" or device is not None:
             return self._by_host(tree, fixed, moving, Options(mode, device_name(device)).placed)
         with set_xla_metadata(inlineable="false"):
             return self._apart(tree, fixed, moving)
+
+    def _in_a_trace(self) -> str:
+        """How a call runs under a trace of JAX. Raises ArgumentError for options that can't be honoured there."""
+        for what in ("fusion", "jit_kwargs"):
+            if self.options.get(what) not in (None, {}):
+                raise ArgumentError(
+                    f"a call under a trace of JAX can't honour `{what}`",
+                    location=user_location(),
+                    notes=["it is part of the program that is traced"],
+                    hints=["leave it away, or record a model"],
+                )
+        return self.options.get("mode", "auto") if self.options.get("compile_separately", True) else "inline"
 
     def _by_host(self, tree: Any, fixed: tuple[Any, ...], moving: list[Any], device: Any) -> Any:
         arrays, structure = jax.tree.flatten(moving)
@@ -81,6 +95,22 @@ class Compressed:
         return result
 
 
+def _check_names(options: dict[str, Any]) -> None:
+    """Raises ArgumentError for an option that `compress` doesn't have, or a mode that isn't one."""
+    known = [p.name for p in inspect.signature(compress).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    known.remove("name")
+    for name in options:
+        if name not in known:
+            raise ArgumentError(
+                f"`compressed` has no option {name!r}",
+                location=user_location(),
+                notes=[f"there are {', '.join(known)}"],
+            )
+    mode = options.get("mode", "auto")
+    if mode not in MODES:
+        raise ArgumentError(f"`mode` is one of {', '.join(map(repr, MODES))}, not {mode!r}", location=user_location())
+
+
 class _Fixed:
     """An argument that isn't data: compared by equality and type."""
 
@@ -106,8 +136,11 @@ def compressed(function: Any = None, /, **options: Any) -> Any:
     """Makes every call of an operator, a program or a function of them a region; all calls of one kind share it.
 
     In a recorded model a call is compressed, with `options` as `compress` has them. Under a trace of JAX it is a call
-    that XLA may not inline, so that its work isn't repeated elsewhere, and can be differentiated in any way. On data
-    it is the function itself.
+    that XLA may not inline, so that its work isn't repeated elsewhere, and can be differentiated in any way; `mode` may
+    be 'callback' or 'inline' there, and with `device` it is a host call. On data it is the function itself.
+
+    Raises ArgumentError for an unknown option, and under a trace for `fusion` and `jit_kwargs`, which a part of another
+    program can't honour.
 
     >>> import fieldjax as fj
     >>> Cell = fj.Dimension("Cell")

@@ -105,9 +105,17 @@ def _next(
         rest = [v for v in reader.inputs if v.node is not node]
         early = all(depth[v.node] + is_apart(v.node) <= depth[first] for v in rest)
         fits = all(_alike(Value(node, port), node.inputs[n], places) for n, port in links)
-        if early and fits:
+        stacks = all(_stacks_with(v, w, places) for v, w in zip(reader.inputs, node.inputs, strict=True) if v in rest)
+        if early and fits and stacks:
             return reader, links
     return None
+
+
+def _stacks_with(value: Value, other: Value, places: dict[Value, Place]) -> bool:
+    """Whether two inputs can be elements of one stack, or are the same. Tables aren't stacked."""
+    if value.is_table or value.masks:
+        return value == other
+    return places[value] == places[other]
 
 
 def _alike(value: Value, other: Value, places: dict[Value, Place]) -> bool:

@@ -29,7 +29,7 @@ def cut(x: Variable, index: Any) -> Variable:
     part = x.recorder.apply(Part(box), x) if box != x.domain else x
     dropped = tuple(d for d, (_, drop) in zip(x.dims, entries, strict=True) if drop)
     # The sum over an axis of length one drops it.
-    return _from_zero(x.recorder.apply(Total(dropped), part) if dropped else part)
+    return from_zero(x.recorder.apply(Total(dropped), part) if dropped else part)
 
 
 def _entries(x: Variable, index: Any) -> list[tuple[UnitRange, bool]]:
@@ -62,7 +62,7 @@ def _entry(length: int, index: Any) -> tuple[UnitRange, bool]:
     return UnitRange(position, position + 1), True
 
 
-def _from_zero(x: Variable) -> Variable:
+def from_zero(x: Variable) -> Variable:
     """The array on the last axes, each beginning at zero."""
     moves: list[tuple[Dimension, int, Dimension]] = []
     for n, dim in enumerate(reversed(x.dims), 1):

@@ -14,7 +14,6 @@ from fieldjax.ir.derivative import pull, push
 from fieldjax.ir.graph import Value, topological
 from fieldjax.ir.operations.whole import or_zero
 from fieldjax.model.recorder import Recording
-from fieldjax.model.tidying import tidied
 from fieldjax.model.variable import Variable
 
 
@@ -62,6 +61,8 @@ def _recording(*groups: Sequence[Any]) -> Recording:
             raise ArgumentError(f"only recorded values have recorded derivatives, not {x!r}", location=user_location())
         if not is_floating(x.dtype):
             raise DtypeError(f"{x!r} is {x.dtype} and has no derivative", location=user_location())
+    if not all(groups):
+        raise ArgumentError("no value is given to differentiate, or to differentiate by", location=user_location())
     return groups[0][0].recorder
 
 
@@ -78,17 +79,18 @@ def _one(recording: Recording, of: Variable, wrts: Sequence[Variable], loop: boo
 def cotangents(recording: Recording, seeds: Sequence[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Variable]:
     """The cotangents of `wrt` for (value, cotangent) pairs, recorded."""
     pulled = pull(topological([v for v, _ in seeds]), seeds, wrt)
-    return recording.add_all(tidied(recording, [or_zero(c, like) for c, like in zip(pulled, wrt, strict=True)]))
+    return recording.add_all([or_zero(c, like) for c, like in zip(pulled, wrt, strict=True)])
 
 
 def vjp(outputs: Any, cotangents_: Any, wrt: Any) -> Any:
     """The transposed derivative of `outputs` applied to cotangents of them: the cotangents of `wrt`, recorded.
 
-    `outputs` and `cotangents_` are values, or lists of equal length; a list `wrt` gives a dict.
+    `outputs` and `cotangents_` are values, or lists of equal length; a list `wrt` gives a dict. A cotangent lives where
+    its output does, or is a scalar that counts for every element; ArgumentError for others.
     """
     ofs, seeds, wrts = _listed(outputs), _listed(cotangents_), _listed(wrt)
     recording = _recording(ofs, wrts)
-    pairs = [(recording.value(v), _seed(recording, v, s)) for v, s in zip(ofs, seeds, strict=True)]
+    pairs = [(recording.value(v), _seed(recording, v, s)) for v, s in _pairs("outputs", ofs, seeds)]
     found = cotangents(recording, pairs, [recording.value(w) for w in wrts])
     return dict(zip(wrts, found, strict=True)) if isinstance(wrt, (list, tuple)) else found[0]
 
@@ -96,14 +98,15 @@ def vjp(outputs: Any, cotangents_: Any, wrt: Any) -> Any:
 def jvp(outputs: Any, wrt: Any, tangents: Any) -> Any:
     """The derivative of `outputs` along tangents of `wrt`, recorded in forward mode.
 
-    `wrt` and `tangents` are values, or lists of equal length; a list of outputs gives a dict.
+    `wrt` and `tangents` are values, or lists of equal length; a list of outputs gives a dict. A tangent lives where its
+    value does, or is a scalar that counts for every element; ArgumentError for others.
     """
     ofs, wrts, seeds = _listed(outputs), _listed(wrt), _listed(tangents)
     recording = _recording(ofs, wrts)
     values = [recording.value(v) for v in ofs]
-    given = {recording.value(w): _seed(recording, w, t) for w, t in zip(wrts, seeds, strict=True)}
+    given = {recording.value(w): _seed(recording, w, t) for w, t in _pairs("values", wrts, seeds)}
     pushed = push(topological(values), given)
-    tangent = recording.add_all(tidied(recording, [or_zero(pushed.get(v), v) for v in values]))
+    tangent = recording.add_all([or_zero(pushed.get(v), v) for v in values])
     return dict(zip(ofs, tangent, strict=True)) if isinstance(outputs, (list, tuple)) else tangent[0]
 
 
@@ -112,8 +115,20 @@ def hessian(of: Any, wrt: Any, *, loop: bool = True) -> Any:
     return derivative(derivative(of, wrt), wrt, loop=loop)
 
 
+def _pairs(what: str, values: Sequence[Any], seeds: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Each value with its seed. Raises ArgumentError where one of them has no other."""
+    if len(values) != len(seeds):
+        raise ArgumentError(f"there are {len(values)} {what} for {len(seeds)} seeds", location=user_location())
+    return list(zip(values, seeds, strict=True))
+
+
 def _seed(recording: Recording, like: Variable, seed: Any) -> Value:
-    value, given = recording.value(like), recording.value(seed)
-    if given.dims != value.dims and given.dims:
-        raise ArgumentError(f"{seed!r} isn't a derivative of {like!r}", location=user_location())
+    """The seed as a value like `like`; a scalar counts for every element. Raises ArgumentError for another domain."""
+    x = recording.variable(seed)
+    value, given = recording.value(like), x.value
+    if given.dims and (given.dims != value.dims or x.domain != like.domain):
+        raise ArgumentError(
+            f"a seed of {like!r} is like it, or a scalar; not {x!r}",
+            location=user_location(),
+        )
     return given if given.dims == value.dims and given.type == value.type else match(given, value)

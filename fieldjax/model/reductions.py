@@ -13,6 +13,7 @@ from fieldjax.errors import ArgumentError, DimensionError, user_location
 from fieldjax.frontend.handing_over import recorder_of
 from fieldjax.ir.operations.reduction import Total
 from fieldjax.model.axes import is_array
+from fieldjax.model.cutting import from_zero
 from fieldjax.model.variable import Variable
 
 Axis = int | Dimension | Sequence[int | Dimension] | None
@@ -22,7 +23,8 @@ def sum(x: Any, axis: Axis = None) -> Any:
     """The sum over all elements, or along `axis`: dimensions of a field, numbers of axes of an array.
 
     A field has as its sum a scalar, or a field on the dimensions that are left. Raises DimensionError for a
-    dimension or an axis that `x` doesn't have. Over neighbours, `neighbor_sum` knows what is missing.
+    dimension or an axis that `x` doesn't have or that is given twice. Over neighbours, `neighbor_sum` knows what is
+    missing.
 
     >>> import fieldjax as fj
     >>> Cell = fj.Dimension("Cell")
@@ -31,7 +33,8 @@ def sum(x: Any, axis: Axis = None) -> Any:
     """
     if (recorder := recorder_of([x])) is not None:
         over = _dims(x, axis)
-        return recorder.apply(Total(over), x) if over else x
+        total = recorder.apply(Total(over), x) if over else x
+        return from_zero(total) if is_array(total.dims) else total
     if isinstance(x, Field):
         over = _dims(x, axis)
         array = jnp.sum(x.operand, axis=tuple(x.dims.index(d) for d in over))
@@ -43,8 +46,11 @@ def sum(x: Any, axis: Axis = None) -> Any:
 def _dims(x: Any, axis: Axis) -> tuple[Dimension, ...]:
     if axis is None:
         return x.dims
-    asked = [axis] if isinstance(axis, (int, Dimension)) else list(axis)
-    return tuple(_dim(x, a) for a in asked)
+    asked = list(axis) if isinstance(axis, Sequence) else [axis]
+    over = tuple(_dim(x, a) for a in asked)
+    if len(set(over)) < len(over):
+        raise DimensionError(f"an axis is given twice: {axis}", location=user_location())
+    return over
 
 
 def _dim(x: Any, axis: int | Dimension) -> Dimension:

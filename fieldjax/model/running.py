@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -20,11 +21,13 @@ from fieldjax.ir.operation import Operation, Place
 from fieldjax.ir.operations.gather import Scatter
 from fieldjax.ir.operations.literal import Parameter
 from fieldjax.ir.planning import plan_of
+from fieldjax.model.axes import is_array
 from fieldjax.model.chains import chained
 from fieldjax.model.executable import Executable, executable
 from fieldjax.model.results import as_leaf, data_of, result_of
 from fieldjax.model.schedule import Step, schedule
 from fieldjax.model.stepwise import evaluate
+from fieldjax.model.tidying import tidied
 
 if TYPE_CHECKING:
     from fieldjax.model.model import Model
@@ -45,47 +48,79 @@ class CompiledModel:
 
     def __init__(self, model: Model) -> None:
         self.inputs, graph = dict(model.inputs), model.graph
+        self._shapes = shapes_of(model)
         if not model.outputs:
             raise ArgumentError(
                 "the model has no outputs", location=user_location(), hints=["name them: `model.output(name, value)`"]
             )
         used = set(graph.nodes)
         self._data = {v: x for v, x in model.data.items() if v.node in used or v in graph.outputs}
-        places = places_of(graph, self._data)
-        self.graph = chained(graph, places)
-        self.outputs = dict(zip(model.outputs, self.graph.outputs, strict=True))
-        self.steps = schedule(self.graph, places)
+        self._graph, self._names = graph, tuple(model.outputs)
+        self._schedules: dict[Any, Schedule] = {}
         self._bound: dict[Any, Bound] = {}
+        self._scheduled(self._data)
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """What runs for the default inputs, in order."""
+        return self._scheduled(self._data).steps
 
     def __call__(self, **inputs: Any) -> dict[str, Any]:
         """The outputs by name, for these inputs and the defaults of all others."""
-        data = {**self._data, **given(self.inputs, inputs)}
+        data = {**self._data, **given(self.inputs, self._shapes, inputs)}
         signature = tuple(_signature(x) for x in data.values())
         bound = self._bound.get(signature)
         if bound is None:
             while len(self._bound) >= MOST_MESHES:
-                self._bound.pop(next(iter(self._bound)))
-            bound = self._bound[signature] = Bound(self.graph, self.steps, data)
+                self._bound.pop(next(iter(self._bound)), None)
+            bound = self._bound[signature] = Bound(self._scheduled(data), data)
         arrays = bound.run(data)
         return {
             name: result_of(value, bound.domain(value), arrays[value], bound.places)
-            for name, value in self.outputs.items()
+            for name, value in zip(self._names, bound.outputs, strict=True)
         }
+
+    def _scheduled(self, data: Mapping[Value, Any]) -> Schedule:
+        """The schedule for these inputs: the same for all meshes, another one for other domains."""
+        domains = tuple(None if is_table(x) else _signature(x) for x in data.values())
+        found = self._schedules.get(domains)
+        if found is None:
+            # The first is that of the defaults.
+            while len(self._schedules) >= MOST_MESHES:
+                self._schedules.pop(list(self._schedules)[1], None)
+            found = self._schedules[domains] = Schedule.of(self._graph, data)
+        return found
 
     def text(self, compiled: bool = False) -> list[str]:
         """The StableHLO text of each step, for the default inputs; `compiled`: what XLA made of it."""
         texts: list[str] = []
-        bound = Bound(self.graph, self.steps, self._data)
+        bound = Bound(self._scheduled(self._data), self._data)
         bound.run(self._data, lambda function, arrays: texts.append(function.text(arrays, compiled)))
         return texts
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A model for inputs on certain domains: its graph, chains of regions being loops, and what runs."""
+
+    graph: Graph
+    steps: Sequence[Step]
+
+    @staticmethod
+    def of(graph: Graph, data: Mapping[Value, Any]) -> Schedule:
+        """The schedule of a graph. Which regions chain depends on where their values live."""
+        places = places_of(graph, data)
+        graph = chained(tidied(graph, places), places)
+        return Schedule(graph, schedule(graph, places))
 
 
 class Bound:
     """The schedule for inputs on certain domains and meshes: every step with its compiled function."""
 
-    def __init__(self, graph: Graph, steps: Sequence[Step], data: Mapping[Value, Any]) -> None:
+    def __init__(self, scheduled: Schedule, data: Mapping[Value, Any]) -> None:
+        graph, steps = scheduled.graph, scheduled.steps
         self.places = places_of(graph, data)
-        self._outputs = graph.outputs
+        self.outputs = graph.outputs
         self._steps = [(step, self._compiled(step)) for step in steps]
         self._last = self._last_uses(steps)
         self._on_devices = any(step.options.device for step in steps)
@@ -108,7 +143,7 @@ class Bound:
 
     def _last_uses(self, steps: Sequence[Step]) -> dict[Value, int]:
         last = {v: n for n, step in enumerate(steps) for v in step.inputs}
-        return {v: n for v, n in last.items() if v not in self._outputs and not isinstance(v.node.operation, Parameter)}
+        return {v: n for v, n in last.items() if v not in self.outputs and not isinstance(v.node.operation, Parameter)}
 
     def run(self, data: Mapping[Value, Any], before: Callable[..., None] | None = None) -> dict[Value, Any]:
         """The arrays of the outputs; others are dropped as soon as nobody reads them any more."""
@@ -144,7 +179,7 @@ def places_of(graph: Graph, data: Mapping[Value, Any]) -> dict[Value, Place]:
 def run_stepwise(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Runs the model operation by operation."""
     graph = model.graph
-    data = {**model.data, **given(model.inputs, inputs)}
+    data = {**model.data, **given(model.inputs, shapes_of(model), inputs)}
     places = places_of(graph, data)
     known: dict[Value, Any] = {}
     for node in graph.nodes:
@@ -158,20 +193,42 @@ def run_stepwise(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return results
 
 
-def given(inputs: Mapping[str, Value], data: Mapping[str, Any]) -> dict[Value, Any]:
+def shapes_of(model: Model) -> dict[Value, tuple[int, ...]]:
+    """The shapes of the inputs that are plain arrays: the parts and broadcasts that are recorded hold for these."""
+    return {v: model.domain(v).shape for v in model.inputs.values() if not v.is_table and is_array(v.dims)}
+
+
+def given(
+    inputs: Mapping[str, Value], shapes: Mapping[Value, tuple[int, ...]], data: Mapping[str, Any]
+) -> dict[Value, Any]:
     """The data that a caller gives, by the values that it is for. Raises ArgumentError where it doesn't fit."""
     found: dict[Value, Any] = {}
     for name, x in data.items():
         if isinstance(x, Mesh):
             entries = {f"{name}.{key}": table for key, table in x.items() if is_table(table)}
-            found.update(given(inputs, {key: table for key, table in entries.items() if key in inputs}))
-            if not any(key in inputs for key in entries):
-                raise _unknown(name, inputs)
+            found.update(given(inputs, shapes, {key: table for key, table in entries.items() if key in inputs}))
+            _check_tables(name, inputs, entries)
         elif name not in inputs:
             raise _unknown(name, inputs)
         else:
-            found[inputs[name]] = _fitting(name, inputs[name], x)
+            found[inputs[name]] = x = _fitting(name, inputs[name], x)
+            _check_shape(name, shapes.get(inputs[name]), x)
     return found
+
+
+def _check_tables(name: str, inputs: Mapping[str, Value], entries: Mapping[str, Any]) -> None:
+    """Raises ArgumentError for a mesh that would take the place of none, or only of some, of a mesh's tables."""
+    if not any(key in inputs for key in entries):
+        raise _unknown(name, inputs)
+    missing = [
+        key for key, value in inputs.items() if value.is_table and key.startswith(f"{name}.") and key not in entries
+    ]
+    if missing:
+        raise ArgumentError(
+            f"the mesh for {name!r} lacks {', '.join(key.removeprefix(f'{name}.') for key in missing)}",
+            location=user_location(),
+            hints=["give a mesh with all tables that the model was recorded with"],
+        )
 
 
 def _unknown(name: str, inputs: Mapping[str, Value]) -> ArgumentError:
@@ -196,6 +253,15 @@ def _fitting(name: str, value: Value, x: Any) -> Any:
             hints=["convert it with `astype`"],
         )
     return x
+
+
+def _check_shape(name: str, shape: tuple[int, ...] | None, x: Any) -> None:
+    if shape is not None and x.shape != shape:
+        raise ArgumentError(
+            f"{name!r} is an array of shape {shape}, not {x.shape}",
+            location=user_location(),
+            hints=["record the model for this shape, or with a field, whose domain may change"],
+        )
 
 
 def _signature(x: Any) -> Any:

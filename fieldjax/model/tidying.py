@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from fieldjax.ir.graph import Value
+from fieldjax.ir.graph import Graph, Node, Value
+from fieldjax.ir.operation import Place
 from fieldjax.ir.operations.layout import Extend
 
-if TYPE_CHECKING:
-    from fieldjax.model.recorder import Recording
 
+def tidied(graph: Graph, places: dict[Value, Place]) -> Graph:
+    """The graph without extensions that change nothing where its values live now.
 
-def tidied(recording: Recording, values: Sequence[Value]) -> list[Value]:
-    """The same values, of which those that are new to the recording are simpler where they can be."""
+    Adds where its new values live to `places`.
+    """
     new: dict[Value, Value] = {}
-    places = dict[Value, object]()
-    for node in recording.unknown_nodes([v.node for v in values]):
+    for node in graph.nodes:
         made = node.reading(new)
-        given = [places[v] if v in places else recording.places[v] for v in made.inputs]
-        if isinstance(made.operation, Extend) and given[0] == given[1] and made.inputs[0].type == made.types[0]:
+        if isinstance(made.operation, Extend) and _changes_nothing(made, places):
             new[node.results()[0]] = made.inputs[0]
-            continue
-        found = made.operation.available(made, given)  # type: ignore[arg-type]
-        places.update(zip(made.results(), found, strict=True))
-        if made is not node:
+        elif made is not node:
             new.update(zip(node.results(), made.results(), strict=True))
-    return [new.get(v, v) for v in values]
+            places.update(zip(made.results(), (places[v] for v in node.results()), strict=True))
+    return Graph(graph.inputs, tuple(new.get(v, v) for v in graph.outputs)) if new else graph
+
+
+def _changes_nothing(extension: Node, places: dict[Value, Place]) -> bool:
+    value, like = extension.inputs
+    return places[value] == places[like] and (value.type,) == extension.types

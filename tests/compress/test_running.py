@@ -131,6 +131,32 @@ def test_d5_jax_differentiates_through_a_compressed_operator(options: dict[str, 
     np.testing.assert_allclose(batched, [reference(x, b) for b in several], rtol=1e-13)
 
 
+OPTIONS_UNDER_A_TRACE: dict[str, tuple[dict[str, Any], str]] = {
+    "fusion": ({"fusion": False}, "a call under a trace of JAX can't honour `fusion`"),
+    "jit_kwargs": ({"jit_kwargs": {"inline": True}}, "a call under a trace of JAX can't honour `jit_kwargs`"),
+    "mode": ({"mode": "fast"}, "`mode` is one of 'auto', .*not 'fast'"),
+    "name": ({"modus": "call"}, "`compressed` has no option 'modus'"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS_UNDER_A_TRACE)
+def test_r6_options_of_compressed_are_honoured_or_refused_under_a_trace(name: str) -> None:
+    options, message = OPTIONS_UNDER_A_TRACE[name]
+    with pytest.raises(fj.FieldjaxError, match=message) as caught:
+        jax.jit(fj.compressed(apart.function, **options))(heights(), 0.3, TABLE)
+    assert "test_running.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(("options", "calls"), [({}, True), ({"compile_separately": False}, False)], ids=str)
+def test_r7_not_compiled_separately_is_inline_under_a_trace(options: dict[str, Any], calls: bool) -> None:
+    @fj.field_operator
+    def product(f: Any) -> Any:
+        return f * fj.sin(f)
+
+    text = jax.jit(fj.compressed(product, **options)).lower(heights()).as_text()
+    assert ("inlineable" in text) == calls
+
+
 def test_e1_auto_is_a_loop_where_repeats_chain_and_segments_elsewhere() -> None:
     model, values, p = chain(LAYERS)
     fj.compress([values[0], p], values[1], find_repeats=True)
@@ -178,6 +204,65 @@ def test_e1_a_chain_with_other_inputs_and_outputs_on_the_way() -> None:
     for n, want in enumerate(wants):
         np.testing.assert_allclose(result[f"slope{n}"], want, rtol=1e-12)
     assert sum("loop" in str(node.operation) for step in compiled.steps for node in step.body.nodes) == 2
+
+
+def test_e1_repeats_over_different_meshes_are_no_loop() -> None:
+    """Tables have no stack of which a loop could take one after another."""
+    meshes = [mesh(0), mesh(2)]
+
+    def run(x: Any, step: Any) -> Any:
+        for n in range(6):
+            x = step(x, n % 2)
+        return x
+
+    with fj.record() as model:
+        f = model.input("f", heights())
+        first = smooth(f, 0.3, offset_provider=meshes[0])
+        g = run(f, lambda x, n: first if x is f else smooth(x, 0.3, offset_provider=meshes[n]))
+        op = fj.compress(f, first, find_repeats=True)
+        model.output("g", g)
+        model.output("by f", fj.derivative(fj.sum(g), f))
+    assert len(op.repeats) == 5
+    result, reference = model.run(), lambda x: run(x, lambda x, n: smooth_reference(x, 0.3, 2 * n))
+    x = heights().ndarray
+    np.testing.assert_allclose(result["g"].asnumpy(), reference(x), rtol=1e-13)
+    np.testing.assert_allclose(result["by f"].asnumpy(), jax.grad(lambda x: jnp.sum(reference(x)))(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", [None, "auto", "segment", "scan"], ids=str)
+def test_e1_a_chain_on_other_domains(mode: str | None) -> None:
+    """Where the first region gives less than it reads, the regions aren't steps of one loop any more."""
+    with fj.record() as model:
+        values = [model.input("f", heights())]
+        w = model.input("w", heights())
+        for _ in range(4):
+            values.append(fj.sin(values[-1] * w))
+        s = fj.sum(values[-1])
+        if mode is not None:
+            fj.compress([values[0], w], values[1], mode=mode, find_repeats=True)
+        model.output("g", values[-1])
+        model.output("by f", fj.derivative(s, values[0]))
+        model.output("by w", fj.derivative(s, w))
+    run = model.compile()
+
+    def reference(x: Any, w: Any) -> Any:
+        for _ in range(4):
+            x = jnp.sin(x * w)
+        return x
+
+    long, short = jnp.linspace(0.5, 1.5, 9), jnp.linspace(0.5, 0.8, 3)
+    for _ in range(2):
+        for f, start in ((long, 0), (short, 2)):
+            result = run(f=fj.as_field({Cell: (start, start + len(f))}, f))
+            n = min(len(f), 6)
+            w6 = heights().ndarray
+            x, y = f[:n], w6[start : start + n]
+            by_x, by_y = jax.grad(lambda x, y: jnp.sum(reference(x, y)), (0, 1))(x, y)
+            np.testing.assert_allclose(result["g"].asnumpy(), reference(x, y), rtol=1e-13)
+            np.testing.assert_allclose(result["by f"].asnumpy(), jnp.zeros(len(f)).at[:n].set(by_x), rtol=1e-12)
+            np.testing.assert_allclose(
+                result["by w"].asnumpy(), jnp.zeros(6).at[start : start + n].set(by_y), rtol=1e-12
+            )
 
 
 @pytest.mark.slow

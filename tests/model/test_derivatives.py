@@ -16,7 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fieldjax as fj
-from tests.model.models import Cell, chain, chain_reference, heights, layer, mesh, smooth, smooth_reference
+from tests.model.models import (
+    E2C,
+    Cell,
+    E2CDim,
+    Edge,
+    chain,
+    chain_reference,
+    heights,
+    layer,
+    mesh,
+    smooth,
+    smooth_reference,
+)
 
 BACKENDS = pytest.mark.parametrize("backend", ["jax", None], ids=["compiled", "op by op"])
 X, P = jnp.linspace(0.1, 1.0, 5), jnp.asarray(0.7)
@@ -64,6 +76,29 @@ def test_d1_reverse_mode_of_scalars_and_arrays(backend: Any) -> None:
         np.testing.assert_allclose(result[name], value, rtol=1e-12, atol=1e-14, err_msg=name)
 
 
+@BACKENDS
+def test_d1_sums_of_sums_in_two_steps(backend: Any) -> None:
+    """A cotangent that is one number stands for an array, which then meets one of more axes."""
+    w = jnp.linspace(0.1, 1.0, 12).reshape(3, 4)
+
+    def run(m: Any, sin: Any, w: Any, axis: int) -> Any:
+        return m.sum(m.sum(sin(w), axis=axis) * 2.0)
+
+    with fj.record() as model:
+        x = model.input("w", w)
+        for axis in (0, 1):
+            s = run(fj, fj.sin, x, axis)
+            model.output(f"by w, {axis}", fj.derivative(s, x))
+            model.output(f"twice, {axis}", fj.hessian(s, x, loop=False))
+            model.output(f"along, {axis}", fj.jvp(s, x, x))
+    result = model.run(backend)
+    for axis in (0, 1):
+        want = lambda w, axis=axis: run(jnp, jnp.sin, w, axis)  # noqa: E731
+        np.testing.assert_allclose(result[f"by w, {axis}"], jax.grad(want)(w), rtol=1e-14)
+        np.testing.assert_allclose(result[f"twice, {axis}"], jax.hessian(want)(w), rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(result[f"along, {axis}"], jax.jvp(want, (w,), (w,))[1], rtol=1e-14)
+
+
 def test_d1_lists_give_dicts_and_no_path_is_zero() -> None:
     with fj.record() as model:
         x, y, z = (model.input(n, v) for n, v in (("x", 2.0), ("y", 3.0), ("z", np.ones(2))))
@@ -101,6 +136,56 @@ def test_d1_forward_mode_and_the_dot_product(backend: Any) -> None:
     np.testing.assert_allclose(result["tangent"] @ weight, direction @ result["cotangent"], rtol=1e-13)
     hessian = jax.hessian(total(3))(X, P)
     np.testing.assert_allclose(result["second"], hessian @ direction, rtol=1e-12)
+
+
+SEEDS: dict[str, tuple[Any, str]] = {
+    "too long": (lambda x, y: fj.jvp(y, x, jnp.ones(7)), r"a seed of .* is like it, or a scalar; not .*float64\[7\]"),
+    "one element": (lambda x, y: fj.vjp(y, jnp.ones(1), x), "a seed of .* is like it, or a scalar"),
+    "more axes": (lambda x, y: fj.jvp(y, x, jnp.ones((2, 5))), "a seed of .* is like it, or a scalar"),
+    "too few": (lambda x, y: fj.jvp(y, [x, y], [x]), "there are 2 values for 1 seeds"),
+    "too many": (lambda x, y: fj.vjp(y, [y, y], x), "there are 1 outputs for 2 seeds"),
+    "of nothing": (lambda x, y: fj.derivative([], x), "no value is given to differentiate"),
+    "by nothing": (lambda x, y: fj.derivative(y, []), "no value is given to differentiate"),
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_errors_of_seeds(name: str) -> None:
+    do, message = SEEDS[name]
+    model, values, _ = chain(2)
+    with pytest.raises(fj.FieldjaxError, match=message) as caught:
+        do(values[0], values[2])
+    assert "test_derivatives.py" in str(caught.value)
+    model.output("by x", fj.jvp(values[2], values[0], 1.0))
+    assert model.run()["by x"].shape == (5,)
+
+
+@pytest.mark.parametrize("mode", [None, "segment", "inline"], ids=str)
+def test_what_stands_for_a_skip_does_not_move(mode: str | None) -> None:
+    """Tangents are JAX's, and transposes of the cotangents, also where a neighbour is missing."""
+
+    @fj.field_operator
+    def difference(p: Any, w: Any) -> Any:
+        return p(E2C[1]) * w[E2CDim(1)] - p(E2C[0]) * w[E2CDim(0)]
+
+    sparse = {Edge: 9, E2CDim: 2}
+    arguments = heights(), fj.as_field(sparse, jnp.linspace(1.0, 2.0, 18).reshape(9, 2))
+    along = fj.as_field({Cell: 6}, jnp.arange(1.0, 7.0)), fj.as_field(sparse, jnp.arange(2.0, 20.0).reshape(9, 2))
+    weights = jnp.linspace(-1.0, 3.0, 9)
+    with fj.record() as model:
+        m, p, w = model.input("mesh", mesh()), model.input("p", arguments[0]), model.input("w", arguments[1])
+        y = difference(p, w, offset_provider=m)
+        if mode is not None:
+            fj.compress([p, w], y, mode=mode)
+        model.output("tangent", fj.jvp(y, [p, w], along))
+        cotangents = fj.vjp(y, fj.as_field({Edge: 9}, weights), [p, w])
+        model.output("by p", cotangents[p])
+        model.output("by w", cotangents[w])
+    result = model.run()
+    tangent = jax.jvp(lambda *a: difference(*a, offset_provider=mesh()).ndarray, arguments, along)[1]
+    np.testing.assert_allclose(result["tangent"].asnumpy(), tangent, rtol=1e-14, atol=1e-15)
+    back = sum(jnp.vdot(d.ndarray, result[n].ndarray) for d, n in zip(along, ("by p", "by w"), strict=True))
+    np.testing.assert_allclose(back, jnp.vdot(tangent, weights), rtol=1e-13)
 
 
 @BACKENDS

@@ -35,6 +35,9 @@ def test_arrays_are_cut_summed_and_multiplied_like_numpy() -> None:
         "of a part": lambda m, a, b, v: a[1:][1, 2:] * v[2:],
         "sum": lambda m, a, b, v: m.sum(a),
         "sum over an axis": lambda m, a, b, v: m.sum(a, axis=0) * v,
+        "sum over the last axis": lambda m, a, b, v: m.sum(a, axis=1) + v[1:],
+        "sum over an axis in the middle": lambda m, a, b, v: m.sum(a[:, :, ...] + b[0, 0] * v, axis=-1) * v[:3],
+        "sums of sums": lambda m, a, b, v: m.sum(m.sum(b, axis=(-1,)) * a, axis=1) @ a,
         "sum over axes": lambda m, a, b, v: m.sum(a, axis=(0, 1)),
         "matrix times matrix": lambda m, a, b, v: a @ b,
         "matrix times vector": lambda m, a, b, v: a @ v,
@@ -225,6 +228,8 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "nothing to run": (lambda m, x, f: m.compile(), "the model has no outputs"),
     "axis": (lambda m, x, f: fj.sum(x, axis=1), "no axis 1 among 1"),
+    "axis twice": (lambda m, x, f: fj.sum(x, axis=(0, -1)), r"an axis is given twice: \(0, -1\)"),
+    "axis of a field": (lambda m, x, f: fj.sum(f, axis=0), "the axes of a field are dimensions"),
 }
 
 
@@ -243,6 +248,8 @@ def test_errors(name: str) -> None:
 RUN_ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown": ({"z": 1.0}, "the model has no input 'z'"),
     "rank": ({"x": np.ones((2, 5))}, "'x' takes float64"),
+    "shape": ({"x": np.ones(6)}, r"'x' is an array of shape \(5,\), not \(6,\)"),
+    "length one": ({"x": np.ones(1)}, r"'x' is an array of shape \(5,\), not \(1,\)"),
     "dtype": ({"x": np.ones(5, "float32")}, "'x' is float64, not float32"),
     "kind": ({"x": heights()}, "'x' takes float64"),
     "no data": ({"x": "text"}, "'x' takes float64.*not str"),
@@ -255,8 +262,20 @@ def test_errors_when_it_runs(name: str) -> None:
     inputs, message = RUN_ERRORS[name]
     with fj.record() as model:
         model.output("y", model.input("x", np.arange(5.0)) * 2.0)
-    with pytest.raises(fj.FieldjaxError, match=message):
-        model.run(**inputs)
+    for backend in ("jax", None):
+        with pytest.raises(fj.FieldjaxError, match=message) as caught:
+            model.run(backend, **inputs)
+        assert "test_recording.py" in str(caught.value)
+
+
+def test_a_mesh_replaces_all_tables_of_a_mesh_or_none() -> None:
+    with fj.record() as model:
+        m, f = model.input("mesh", mesh()), model.input("f", heights())
+        model.output("g", smooth(f, 0.3, offset_provider=m))
+    part = fj.Mesh(E2C=mesh(1)["E2C"])
+    for backend in ("jax", None):
+        with pytest.raises(fj.FieldjaxError, match="the mesh for 'mesh' lacks C2E"):
+            model.run(backend, mesh=part)
 
 
 def test_values_of_two_models_do_not_meet() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fieldjax.connectivity import TableQuestions
@@ -91,6 +91,10 @@ class Gather(Linear):
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
         return gather(at, self.slots, domain, slots, self.zero_skips)
+
+    def jvp(self, node: Node, tangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
+        # What stands for a skip doesn't move, so that tangents and cotangents are each other's transposes.
+        return super(Gather, replace(self, zero_skips=True)).jvp(node, tangents)
 
     def transpose(self, node: Node, cotangent: Value) -> Value | None:
         return record(Scatter(self.slots), cotangent, *node.inputs, location=node.location)[0]

@@ -55,7 +55,7 @@ class Pointwise(Operation):
         operands = _guarded(at, domain, slots, operands)
         out = at.node.types[0]
         assert isinstance(out, FieldType)
-        return at.arrays.cast(self.rule(at.xp, *operands), out.dtype)
+        return at.arrays.cast(_on_axes(at, self.rule(at.xp, *operands), domain), out.dtype)
 
     def jvp(self, node: Node, tangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
         total: Expression | None = None
@@ -86,6 +86,11 @@ class Pointwise(Operation):
 
     def __str__(self) -> str:
         return self.function
+
+
+def _on_axes(at: At, array: Any, domain: Domain) -> Any:
+    """A scalar that stands for an array of `domain` (`first` of a scalar) with axes of length one, for its readers."""
+    return at.xp.reshape(array, (1,) * domain.ndim) if domain.ndim and not np.ndim(array) else array
 
 
 def _cast_to_common(at: At, rule: Function, types: Sequence[FieldType], operands: list[Any]) -> list[Any]:

@@ -21,10 +21,11 @@ class Substitute(Linear):
     """A field that has the local dimension of a table, read where the table's substitutes stand.
 
     Inputs: the field, the table. Used slots hold what the field holds; an unused slot holds the field's
-    value at the first used slot of its row (of the first used row where the row has none).
+    value at the first used slot of its row (of the first used row where the row has none), or zero with `zero_skips`.
     """
 
     local: Dimension
+    zero_skips: bool = False
 
     def types(self, *inputs: Type) -> tuple[FieldType, ...]:
         field, table = inputs
@@ -44,14 +45,20 @@ class Substitute(Linear):
         return (box.restrict(node.inputs[0].dims), None)
 
     def evaluate(self, at: At, domain: Domain, slots: Slots) -> Any:
-        return substituted(at, self.local, domain, slots)
+        array = substituted(at, self.local, domain, slots)
+        valid = at.valid(Mask(at.node.inputs[1]), domain, slots) if self.zero_skips else None
+        return array if valid is None else at.xp.where(valid, array, at.xp.zeros((), array.dtype))
+
+    def jvp(self, node: Node, tangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
+        # What stands for a skip doesn't move, as in `Gather`.
+        return super(Substitute, replace(self, zero_skips=True)).jvp(node, tangents)
 
     def transpose(self, node: Node, cotangent: Value) -> Value | None:
         used = record(UsedOnly(self.local), cotangent, node.inputs[1], location=node.location)[0]
         return reduce_to(used, node.inputs[0])
 
     def __str__(self) -> str:
-        return f"substitute[{self.local.value}]"
+        return f"substitute[{self.local.value}]{' zero' if self.zero_skips else ''}"
 
 
 @dataclass(frozen=True)
