@@ -1,4 +1,7 @@
-"""Simplification: the same graph with equal nodes, and loops with equal steps, once. What nobody reads is not reached from the outputs."""
+"""Simplification: the same graph with equal nodes once, and with one loop for loops with the same steps.
+
+What nobody reads is not reached from the outputs.
+"""
 
 from __future__ import annotations
 
