@@ -14,11 +14,11 @@ from fieldjax.errors import ArgumentError, DomainError, DtypeError, user_locatio
 from fieldjax.frontend.containers import flatten, unflatten
 from fieldjax.frontend.handing_over import recorder_of
 from fieldjax.ir.graph import Graph, Mask, Value
+from fieldjax.ir.joined_loops import join_loops
 from fieldjax.ir.operation import record
 from fieldjax.ir.operations.layout import Shift
 from fieldjax.ir.operations.loop import Loop, index_type
 from fieldjax.ir.operations.pointwise import Cast
-from fieldjax.ir.simplify import simplify
 from fieldjax.model.axes import AXES, has_axes
 from fieldjax.model.checkpoints import checkpointed, sizes_of
 from fieldjax.model.recorder import Recording
@@ -149,7 +149,7 @@ def _record(body: Callable[..., Any], outer: Recording, starts: Sequence[Value],
     outputs = [fitting(inner, x, v) for x, v in zip(new, carries, strict=True)]
     given_off, emitted_tree = flatten(emitted)
     outputs += [inner.variable(x).value for x in given_off]
-    graph = simplify(Graph((step, *carries, *inner.read.values()), tuple(outputs)))
+    graph = join_loops(Graph((step, *carries, *inner.read.values()), tuple(outputs)))
     return Body(graph, tuple(inner.read), None if emitted is None else emitted_tree)
 
 
