@@ -12,6 +12,7 @@ from fieldjax.compress.repeats import Finder
 from fieldjax.domain import Domain
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
 from fieldjax.ir.graph import Graph, Value
+from fieldjax.ir.joined_loops import join_loops
 from fieldjax.model.executable import Stats, stats_of
 from fieldjax.model.growing import Replacement
 from fieldjax.model.interning import aligned, interned, states_identity
@@ -256,7 +257,7 @@ def _body(
     assume_match: bool,
 ) -> tuple[Graph, list[int]]:
     """The body of a region, shared or not, and the order of the region's inputs in it."""
-    graph = isolated(boundary.inputs, boundary.outputs)
+    graph = join_loops(isolated(boundary.inputs, boundary.outputs))
     if share_with is not None:
         return share_with.body, _as_in(recording, boundary, graph, share_with)
     if not share:

@@ -10,17 +10,17 @@ from typing import Any
 from fieldjax.connectivity import is_table
 from fieldjax.domain import Dimension, Domain
 from fieldjax.embedded.leaves import parameter
-from fieldjax.errors import ArgumentError, DomainError, DtypeError, UnsupportedError, user_location
+from fieldjax.errors import ArgumentError, DomainError, DtypeError, user_location
 from fieldjax.frontend.containers import flatten, unflatten
 from fieldjax.frontend.handing_over import recorder_of
-from fieldjax.ir.build import pointwise
 from fieldjax.ir.graph import Graph, Mask, Value
+from fieldjax.ir.joined_loops import join_loops
 from fieldjax.ir.operation import record
-from fieldjax.ir.operations.call import Call
 from fieldjax.ir.operations.layout import Shift
 from fieldjax.ir.operations.loop import Loop, index_type
 from fieldjax.ir.operations.pointwise import Cast
 from fieldjax.model.axes import AXES, has_axes
+from fieldjax.model.checkpoints import checkpointed, sizes_of
 from fieldjax.model.recorder import Recording
 from fieldjax.model.variable import Variable
 
@@ -75,7 +75,7 @@ def loop(
     length: int,
     *,
     axis: Dimension = STEP,
-    checkpoint: int | None = None,
+    checkpoint: int | Sequence[int] | None = None,
     recorder: Recording | None = None,
 ) -> Any:
     """Runs `carry = body(carry)`, or `body(carry, step)`, `length` times: one operation of the recorded model.
@@ -85,10 +85,12 @@ def loop(
     last carry and what was emitted, stacked: fields along `axis`, arrays and scalars along a new first axis.
 
     The derivative of a loop is a loop that keeps the carries of all steps. With `checkpoint=c` it keeps every c-th
-    and computes the others again.
+    and computes the others again, c at a time; with `checkpoint=(100, 10)` every 100th, and among the hundred that it
+    computes again every 10th. What is emitted is emitted all the same.
 
-    Raises ArgumentError where nothing belongs to a recorded model, where `length` isn't a positive integer, or where
-    the carry changes its structure; DtypeError and DomainError where it changes its dtype or domain.
+    Raises ArgumentError where nothing belongs to a recorded model, where `length` isn't a positive integer or
+    `checkpoint` neither one nor several that decrease, or where the carry changes its structure; DtypeError and
+    DomainError where it changes its dtype or domain.
 
     >>> import fieldjax as fj
     >>> with fj.record() as model:
@@ -108,13 +110,13 @@ def loop(
             location=user_location(),
             hints=["call `model.loop(...)`, or use `jax.lax.scan` on data"],
         )
-    _check_length("length", length)
+    _check_length(length)
+    sizes = [size for size in sizes_of(checkpoint) if size < length]
     starts = [strong(outer, outer.value(x)) for x in leaves]
     recorded = _record(body, outer, starts, tree)
     values = [*starts, *recorded.read]
-    if checkpoint is not None and checkpoint < length:
-        _check_length("checkpoint", checkpoint)
-        results = _checkpointed(outer, recorded, values, len(starts), length, checkpoint)
+    if sizes:
+        results = checkpointed(recorded.graph, values, len(starts), length, sizes, STEPS)
     else:
         results = _run(recorded.graph, values, len(starts), length)
     found = outer.add_all(results)
@@ -124,9 +126,9 @@ def loop(
     return last, unflatten(recorded.emitted, [_placed(outer, v, axis) for v in found[len(starts) :]])
 
 
-def _check_length(name: str, length: Any) -> None:
+def _check_length(length: Any) -> None:
     if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise ArgumentError(f"`{name}` is a positive integer, not {length!r}", location=user_location())
+        raise ArgumentError(f"`length` is a positive integer, not {length!r}", location=user_location())
 
 
 def strong(outer: Recording, value: Value) -> Value:
@@ -147,7 +149,7 @@ def _record(body: Callable[..., Any], outer: Recording, starts: Sequence[Value],
     outputs = [fitting(inner, x, v) for x, v in zip(new, carries, strict=True)]
     given_off, emitted_tree = flatten(emitted)
     outputs += [inner.variable(x).value for x in given_off]
-    graph = Graph((step, *carries, *inner.read.values()), tuple(outputs))
+    graph = join_loops(Graph((step, *carries, *inner.read.values()), tuple(outputs)))
     return Body(graph, tuple(inner.read), None if emitted is None else emitted_tree)
 
 
@@ -205,54 +207,6 @@ def fitting(inner: BodyRecording, x: Any, carry: Value) -> Value:
 
 def _run(graph: Graph, values: Sequence[Value], carries: int, length: int) -> tuple[Value, ...]:
     return record(Loop(graph, length, carries, 0, STEPS), *values, location=user_location())
-
-
-def _checkpointed(
-    outer: Recording, body: Body, values: Sequence[Value], carries: int, length: int, size: int
-) -> tuple[Value, ...]:
-    """A loop over loops of `size` steps, and one over the steps that are left."""
-    if body.emitted is not None:
-        raise UnsupportedError(
-            "a loop with checkpoints emits nothing",
-            location=user_location(),
-            hints=["carry what you need, or leave `checkpoint` away"],
-        )
-    graph, whole, rest = body.graph, length // size, length % size
-    offset = _with_offset(graph, carries)
-    step, *inner = _like(graph.inputs)
-    start = pointwise("multiply", step, _constant(size))
-    segment = record(Loop(offset, size, carries, 0, STEPS), *inner[:carries], start, *inner[carries:])
-    results = _run(Graph((step, *inner), segment), values, carries, whole)
-    if not rest:
-        return results
-    outer.adopt(results)
-    first = _constant(whole * size)
-    return record(Loop(offset, rest, carries, 0, STEPS), *results, first, *values[carries:], location=user_location())
-
-
-def _with_offset(graph: Graph, carries: int) -> Graph:
-    """The body with one more input after the carries: the number of its first step."""
-    step, *inner = _like(graph.inputs)
-    (first,) = _like([graph.inputs[0]])
-    number = pointwise("add", first, step)
-    wanted = (None,) * len(graph.outputs)
-    outputs = record(Call(graph, wanted, "step"), number, *inner)
-    return Graph((step, *inner[:carries], first, *inner[carries:]), outputs)
-
-
-def _like(inputs: Sequence[Value]) -> list[Value]:
-    """New parameters of the same types and masks."""
-    new: dict[Value, Value] = {}
-    for value in sorted(inputs, key=lambda v: not v.is_table):
-        masks = [Mask(new[m.table], m.slot, m.moved) for m in value.masks]
-        new[value] = parameter(str(value.node.operation), value.type, masks)
-    return [new[v] for v in inputs]
-
-
-def _constant(n: int) -> Value:
-    from fieldjax.ir.build import literal
-
-    return literal(index_type().dtype.type(n))
 
 
 def _placed(outer: Recording, stack: Variable, axis: Dimension) -> Variable:

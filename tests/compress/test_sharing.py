@@ -19,6 +19,7 @@ from fieldjax.domain import Dimension, DimensionKind, Domain
 from fieldjax.ir.graph import Graph
 from fieldjax.ir.key import structural_key
 from fieldjax.ir.operation import Operation
+from fieldjax.ir.operations.blocks import Merge, Split
 from fieldjax.model.interning import _bodies
 from fieldjax.model.region import Region
 from tests.model.models import chain, chain_reference, layer
@@ -186,6 +187,7 @@ def test_s2_every_attribute_of_every_operation_is_in_the_key() -> None:
                 assert _text(other) != text, (operation, attribute.name)
                 seen.add((type(operation), attribute.name))
     assert len(seen) > 20
+    assert {(k, a) for k in (Merge, Split) for a in ("axis", "inner", "size")} <= seen
 
 
 def _text(operation: Operation) -> str:
@@ -226,7 +228,15 @@ def _many_operations() -> list[Operation]:
         g = smooth(f, 0.5, offset_provider=m)
         y = fj.loop(lambda c, i: layer(c, i * 0.1, fj), x, 3)
         z = fj.implicit(lambda u: u * u - y, y)
-        s = fj.sum(g) + fj.sum(shifted(total(column))) + fj.sum(z[1:]) + fj.sum(x.astype("float32")).astype("float64")
+        _, emitted = fj.loop(lambda c, i: (c * 0.5, c), x, 5, checkpoint=2)
+        s = (
+            fj.sum(emitted * emitted)
+            + fj.sum(g)
+            + fj.sum(shifted(total(column)))
+            + fj.sum(z[1:])
+            + fj.sum(x.astype("float32")).astype("float64")
+        )
+        s = s + fj.sum(emitted * emitted)
         model.output("s", s)
         for n, w in enumerate((f, column, x)):
             model.output(f"d{n}", fj.derivative(s, w))

@@ -10,10 +10,13 @@ import jax
 import numpy as np
 
 from fieldjax.domain import Domain
+from fieldjax.ir.build import pointwise
 from fieldjax.ir.derivative import jvp, vjp
 from fieldjax.ir.graph import Graph
 from fieldjax.ir.inference import infer
-from fieldjax.ir.operation import Place
+from fieldjax.ir.operation import Place, record
+from fieldjax.ir.operations.literal import Parameter
+from fieldjax.ir.types import FieldType
 from tests.strategies.graphs import compiled, on_jax, on_numpy
 
 STEP = 1e-5
@@ -29,7 +32,8 @@ def assert_derivatives(
     second: bool = True,
 ) -> None:
     """The IR's derivatives, on NumPy and on JAX, are `jax.jvp`'s and `jax.vjp`'s and the float64 differences;
-    reverse is the transpose of forward; the IR's derivatives of its derivatives are JAX's second derivative.
+    reverse is the transpose of forward; a number that is added to an input gets the sum of the input's cotangent;
+    the IR's derivatives of its derivatives are JAX's second derivative.
 
     `graph` has one output, of which the elements that aren't `specified` count for nothing.
     """
@@ -37,6 +41,7 @@ def assert_derivatives(
     check.forward()
     check.reverse()
     check.dot_product()
+    check.added_number()
     if second:
         check.second_order()
 
@@ -146,6 +151,21 @@ class _Check:
         size = sum(float(np.abs(c * t).sum()) for c, t in pairs)
         error = abs(forward - sum(np.vdot(c, t) for c, t in pairs))
         assert error <= (1e-12 if self.is_double else 1e-4) * max(1.0, size)
+
+    def added_number(self) -> None:
+        """Fails where the cotangent of an input also has elements that the input doesn't have."""
+        for n, cotangent in zip(self.wrt, self.cotangents, strict=True):
+            x = self.graph.inputs[n]
+            (number,) = record(Parameter("number", FieldType((), x.field_type.dtype)))
+            new = {x: pointwise("add", x, number)}
+            for node in self.graph.nodes:
+                if node not in self.graph.given and (made := node.reading(new)) is not node:
+                    new.update(zip(node.results(), made.results(), strict=True))
+            graph = Graph((*self.graph.inputs, number), tuple(new.get(v, v) for v in self.graph.outputs))
+            arrays = [*self.arrays, np.zeros((), x.field_type.dtype), self.cotangent]
+            places = [*self.places, Domain(), self.reverse_places[-1]]
+            (found,) = on_numpy(vjp(graph, [len(self.arrays)]), places, arrays)
+            self.close(found, cotangent.sum(), 10 * self.rounding)
 
     def second_order(self) -> None:
         """jvp of vjp, vjp of vjp and jvp of jvp, against the derivative of JAX's gradient along the tangents."""

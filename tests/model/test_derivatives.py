@@ -5,6 +5,7 @@ The requirement that a test shows (D1, D3, ...) is the one of the specification 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fieldjax as fj
+from fieldjax.domain import Domain
+from fieldjax.ir.graph import Graph
+from fieldjax.ir.operations.loop import Loop
+from fieldjax.ir.simplify import simplify
+from fieldjax.model.loops import STEPS
+from fieldjax.model.running import places_of
 from tests.model.models import (
     E2C,
     Cell,
@@ -214,7 +221,7 @@ def test_fields_on_meshes(backend: Any) -> None:
 
 
 @BACKENDS
-@pytest.mark.parametrize("checkpoint", [None, 1, 3, 7], ids=str)
+@pytest.mark.parametrize("checkpoint", [None, 1, 3, 7, (4, 2, 1)], ids=str)
 def test_d3_loops(backend: Any, checkpoint: Any) -> None:
     def body(m: Any) -> Callable[[Any, Any, Any], Any]:
         return lambda c, p, i: layer(c, p, m) + 0.1 * i
@@ -283,6 +290,188 @@ def test_d3_loops_over_fields_that_emit(backend: Any) -> None:
     np.testing.assert_allclose(result["by a"], jax.grad(loss_of, 1)(x, 0.3), rtol=1e-12)
 
 
+def emitting(m: Any, smooth: Any, loop: Callable[..., Any], f: Any, x: Any) -> dict[str, Any]:
+    """Seven steps that carry a field and an array, and emit a field, an array, a scalar and an integer."""
+
+    def step(c: Any, i: Any) -> Any:
+        field, array = c["field"], c["array"]
+        total = m.sum(array * array)
+        carry = {"field": smooth(field, 0.1 * total), "array": layer(array, 0.5, m) + 0.1 * i}
+        return carry, {"field": field * total, "array": array * i, "scalar": m.sum(field) * total, "number": i * 2}
+
+    last, stacks = loop(step, {"field": f, "array": x}, 7)
+    return {"last": m.sum(last["field"]) * m.sum(last["array"]), **stacks}
+
+
+def loss_of(m: Any, found: dict[str, Any]) -> Any:
+    """A scalar to which some steps of a stack don't contribute."""
+    part = found["array"][2:5]
+    return found["last"] + m.sum(m.sin(found["field"])) + m.sum(part * part) + m.sum(m.cos(found["scalar"]))
+
+
+def unrolled(step: Callable[[Any, Any], Any], carry: Any, length: int) -> Any:
+    rows = []
+    for i in range(length):
+        carry, row = step(carry, i)
+        rows.append(row)
+    return carry, jax.tree.map(lambda *x: jnp.stack([jnp.asarray(a) for a in x]), *rows)
+
+
+@BACKENDS
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("checkpoint", "region"), [(2, False), (3, True), ((5, 3), False)], ids=["2", "3 in a region", "5 and 3"]
+)
+def test_d3_loops_with_checkpoints_emit(backend: Any, checkpoint: Any, region: bool) -> None:
+    with fj.record() as model:
+        mesh_, f, x = model.input("mesh", mesh()), model.input("f", heights()), model.input("x", X)
+        found = emitting(
+            fj,
+            lambda f, a: smooth(f, a, offset_provider=mesh_),
+            lambda body, init, length: fj.loop(body, init, length, checkpoint=checkpoint),
+            f,
+            x,
+        )
+        if region:
+            fj.compress([f, x], list(found.values()))
+        loss = loss_of(fj, found)
+        for name, value in found.items():
+            model.output(name, value)
+        model.output("by f", fj.derivative(loss, f))
+        model.output("by x", fj.derivative(loss, x))
+        model.output("hessian", fj.hessian(loss, x))
+        model.output("tangent", fj.jvp(found["scalar"], x, 1.0))
+        model.output("jacobian", fj.derivative(found["scalar"], x))
+
+    def run(f: Any, x: Any) -> dict[str, Any]:
+        return emitting(jnp, smooth_reference, unrolled, f, x)
+
+    def loss_reference(f: Any, x: Any) -> jax.Array:
+        return loss_of(jnp, run(f, x))
+
+    f, result = jnp.linspace(0.2, 1.0, 6), model.run(backend)
+    jacobian = jax.jacobian(lambda x: run(f, x)["scalar"])(X)
+    want = {
+        **run(f, X),
+        "by f": jax.grad(loss_reference)(f, X),
+        "by x": jax.grad(loss_reference, 1)(f, X),
+        "hessian": jax.hessian(loss_reference, 1)(f, X),
+        "tangent": jacobian.sum(1),
+        "jacobian": jacobian,
+    }
+    assert result["field"].domain == fj.domain({Cell: 6, fj.Dimension("step"): 7})
+    assert result["number"].tolist() == [0, 2, 4, 6, 8, 10, 12]
+    result["field"] = result["field"].asnumpy().T
+    result["by f"] = result["by f"].asnumpy()
+    for name, value in want.items():
+        np.testing.assert_allclose(result[name], value, rtol=1e-10, atol=1e-11, err_msg=name)
+
+
+def loops_in(graph: Graph, depth: int = 0) -> list[tuple[int, Loop]]:
+    """Every loop of a graph and of the graphs inside of it, with how deep inside it is."""
+    found: list[tuple[int, Loop]] = []
+    for operation in (node.operation for node in graph.nodes):
+        found += [(depth, operation)] if isinstance(operation, Loop) else []
+        for body in (getattr(operation, a.name) for a in dataclasses.fields(operation)):  # type: ignore[arg-type]
+            found += loops_in(body, depth + isinstance(operation, Loop)) if isinstance(body, Graph) else []
+    return found
+
+
+def run_layers(x: Any, count: int) -> Any:
+    """Layers, and the sums before each."""
+    sums = []
+    for _ in range(count):
+        sums.append(jnp.sum(x))
+        x = layer(x, 0.5, jnp)
+    return x, jnp.stack(sums)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "lengths"), [(None, [{14}]), (4, [{3, 2}, {4}]), ((6, 2), [{2}, {3}, {2}])], ids=str
+)
+def test_d3_loops_with_checkpoints_keep_some_carries(checkpoint: Any, lengths: list[set[int]]) -> None:
+    """The derivative's stacks of carries have an element for each segment, however much is emitted."""
+    with fj.record() as model:
+        x = model.input("x", X)
+        last, sums = fj.loop(lambda c, i: (layer(c, 0.5, fj), fj.sum(c) * i), x, 14, checkpoint=checkpoint)
+        model.output("slope", fj.derivative(fj.sum(last) + fj.sum(sums * sums), x))
+
+    def loss(x: Any) -> jax.Array:
+        last, sums = run_layers(x, 14)
+        return jnp.sum(last) + jnp.sum((sums * jnp.arange(14)) ** 2)
+
+    np.testing.assert_allclose(model.run()["slope"], jax.grad(loss)(X), rtol=1e-12)
+    loops = loops_in(model.graph)
+    for depth, length in enumerate(lengths):
+        assert {loop.length for d, loop in loops if d == depth} == length
+    assert max(depth for depth, _ in loops) == len(lengths) - 1
+    places = places_of(model.graph, model.data)
+    stacks = [p for v, p in places.items() if STEPS in v.dims and x.value.dims[0] in v.dims]
+    assert {len(p.range_of(STEPS)) for p in stacks if isinstance(p, Domain)} == lengths[0]
+
+
+@pytest.mark.parametrize("wrapped", ["plain", "region", "derivative of a region", "body"])
+def test_d3_a_loop_and_its_derivative_take_each_step_once(wrapped: str) -> None:
+    def both(x: Any) -> Any:
+        last, sums = fj.loop(lambda c: (layer(c, 0.5, fj), fj.sum(c)), x, 7)
+        s = fj.sum(last) + fj.sum(sums * sums)
+        if wrapped == "derivative of a region":
+            s = fj.sin(s)
+            fj.compress(x, [s, last], mode="inline")
+        return s, last, sums, fj.derivative(s, x)
+
+    with fj.record() as model:
+        x = model.input("x", X)
+        if wrapped == "body":
+            _, stacks = fj.loop(lambda c: (c, both(c)), x, 1)
+            found = [stack[0] for stack in stacks]
+        else:
+            found = list(both(x))
+            if wrapped == "region":
+                fj.compress(x, found)
+        names = ["s", "slope"] if wrapped == "derivative of a region" else ["s", "last", "sums", "slope"]
+        for name, value in zip(names, (found[0], found[3]) if len(names) == 2 else found, strict=True):
+            model.output(name, value)
+
+    def sums_of(x: Any) -> jax.Array:
+        last, sums = run_layers(x, 7)
+        s = jnp.sum(last) + jnp.sum(sums**2)
+        return jnp.sin(s) if wrapped == "derivative of a region" else s
+
+    result, (last, sums) = model.run(), run_layers(X, 7)
+    for name, value in {"s": sums_of(X), "last": last, "sums": sums, "slope": jax.grad(sums_of)(X)}.items():
+        if name in names:
+            np.testing.assert_allclose(result[name], value, rtol=1e-12, err_msg=name)
+    directions = sorted(loop.reverse for _, loop in loops_in(model.graph) if loop.length == 7)
+    # The derivative of a region computes again what it needs: for the cosine, and for the carries, in one loop.
+    assert directions == ([False, False, True] if wrapped == "derivative of a region" else [False, True])
+    if wrapped == "plain":
+        (text,) = model.compile().text(compiled=True)
+        assert text.count(" while(") == 2
+
+
+def test_d3_loops_that_differ_stay_apart() -> None:
+    with fj.record() as model:
+        x = model.input("x", X)
+        for name, length, factor in (("a", 3, 0.5), ("b", 4, 0.5), ("c", 3, 0.7)):
+            model.output(name, fj.loop(lambda c, factor=factor: c * factor, x, length))
+    graph = model.graph
+    assert len(loops_in(graph)) == 3
+    assert simplify(graph) is graph
+    result = model.run()
+    for name, factor in (("a", 0.5**3), ("b", 0.5**4), ("c", 0.7**3)):
+        np.testing.assert_allclose(result[name], X * factor, rtol=1e-14)
+
+
+def test_cotangents_of_a_part_are_those_of_the_part() -> None:
+    """What the transposed derivative puts on the whole array isn't the weight's."""
+    with fj.record() as model:
+        x, w = model.input("x", X), model.input("w", 2.0)
+        pulled = fj.vjp(fj.sum(x[1:]), w, x)
+        model.output("slope", fj.derivative(fj.sum(pulled), w))
+    assert model.run()["slope"] == 4.0
+
+
 def test_d3_loops_in_loops_and_structured_carries() -> None:
     with fj.record() as model:
         x = model.input("x", X)
@@ -314,7 +503,15 @@ LOOP_ERRORS: dict[str, tuple[Any, str]] = {
     "structure": (lambda x: fj.loop(lambda c: (c, c, c), x, 3), "a carry of another structure"),
     "dtype": (lambda x: fj.loop(lambda c: c.astype("float32"), x, 3), "begins as float64.*becomes float32"),
     "domain": (lambda x: fj.loop(lambda c: c[1:], x, 3), "changes its domain from step to step"),
-    "emits": (lambda x: fj.loop(lambda c: (c, c), x, 3, checkpoint=2), "with checkpoints emits nothing"),
+    "checkpoint": (
+        lambda x: fj.loop(lambda c: c, x, 3, checkpoint=0),
+        "`checkpoint` is a positive integer, or several from the largest to the smallest, not 0",
+    ),
+    "checkpoints": (
+        lambda x: fj.loop(lambda c: c, x, 9, checkpoint=(2, 4)),
+        r"the largest to the smallest, not \(2, 4\)",
+    ),
+    "equal checkpoints": (lambda x: fj.loop(lambda c: c, x, 9, checkpoint=[3, 3]), r"not \[3, 3\]"),
 }
 
 

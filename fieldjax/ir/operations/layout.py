@@ -143,7 +143,8 @@ class Union(Operation):
         return (record(self, *live, location=node.location)[0] if live else None,)
 
     def vjp(self, node: Node, cotangents: Sequence[Value | None]) -> tuple[Value | None, ...]:
-        return tuple(cotangents[0] for _ in node.inputs)
+        (cotangent,) = cotangents
+        return tuple(None if cotangent is None else _within(cotangent, v) for v in node.inputs)
 
     def __str__(self) -> str:
         return "union"
@@ -173,10 +174,15 @@ class Extend(Linear):
         return padded(at, 0, domain, slots)
 
     def transpose(self, node: Node, cotangent: Value) -> Value | None:
-        return cotangent
+        return _within(cotangent, node.inputs[0])
 
     def __str__(self) -> str:
         return "extend"
+
+
+def _within(cotangent: Value, like: Value) -> Value:
+    """A cotangent where its primal has elements: what is elsewhere isn't the primal's."""
+    return record(Extend(), cotangent, like, location=cotangent.node.location)[0] if like.dims else cotangent
 
 
 def padded(at: At, index: int, domain: Domain, slots: Slots) -> Any:
