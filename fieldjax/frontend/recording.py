@@ -18,7 +18,7 @@ from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend.containers import flatten
 from fieldjax.frontend.guards import Guard, Guards
 from fieldjax.frontend.parameters import StaticScalar
-from fieldjax.frontend.scope import Scope
+from fieldjax.frontend.scope import Scope, Source, is_same_here
 from fieldjax.frontend.traced import TracedField, TracedTable, value_of
 from fieldjax.frontend.user_code import called
 from fieldjax.ir.graph import Graph, Value
@@ -102,13 +102,22 @@ class Recording:
     """Whether nothing but the kinds of the arguments decided: no guards, nothing from outside."""
     targets: tuple[int, ...] = ()
     """For a program: the leaf that each output is assigned to."""
+    same: tuple[tuple[Source, Source], ...] = ()
+    """Tables from two sources that must be the same one."""
 
-    def fits(self, provider: Provider) -> bool:
-        """Whether the provider's entries are of the kind that was recorded."""
+    def fits(self, call: Call, provider: Provider) -> bool:
+        """Whether the provider's entries are of the kind that was recorded, and those tables the same that were."""
         return all(
             name in provider and table_type(provider[name]) == type_  # type: ignore[arg-type]
             for name, type_ in zip(self.names, self.table_types, strict=True)
-        )
+        ) and all(is_same_here(self._table(a, call, provider), self._table(b, call, provider)) for a, b in self.same)
+
+    def _table(self, source: Source, call: Call, provider: Provider) -> Table:
+        kind, key = source
+        by_kind: dict[str, Any] = {
+            "leaf": call.leaves, "mask": call.tables, "provider": provider, "captured": self.captured,
+        }  # fmt: skip
+        return by_kind[kind][key]
 
     def inputs(self, call: Call, provider: Provider) -> list[Any]:
         """The data of the graph's inputs for one call."""
@@ -133,13 +142,19 @@ def record_call(
 
 
 class Draft:
-    """A recording that is being made: a value for each leaf of the call, and the scope that they belong to."""
+    """A recording that is being made: what stands for each leaf of the call, and the scope that they belong to."""
 
     def __init__(self, call: Call, provider: Provider) -> None:
-        self.values, self._masked_by = parameters(call.kinds, [table_type(t) for t in call.tables])
-        positions = {v: n for n, (v, x) in enumerate(zip(self.values, call.leaves, strict=True)) if is_scalar(x)}
+        self._leaves, self._masked_by = parameters(call.kinds, [table_type(t) for t in call.tables])
+        positions = {v: n for n, (v, x) in enumerate(zip(self._leaves, call.leaves, strict=True)) if is_scalar(x)}
         self._guards = Guards(call.leaves, positions)
         self.scope = Scope(provider, self._guards)
+        for n, (table, value) in enumerate(zip(call.tables, self._masked_by, strict=True)):
+            self.scope.standing(table, ("mask", n), value)
+        self.values = [
+            self.scope.standing(x, ("leaf", n), v) if is_table(x) else v  # type: ignore[arg-type]
+            for n, (v, x) in enumerate(zip(self._leaves, call.leaves, strict=True))
+        ]
 
     def finish(
         self, outputs: Sequence[Any], tree: Any, targets: tuple[int, ...] = ()
@@ -148,15 +163,16 @@ class Draft:
         scope = self.scope
         results = tuple(value_of(x, scope) for x in outputs)
         captured = tuple(v for _, v in scope.captured)
-        inputs = (*self.values, *self._masked_by, *scope.tables.values(), *captured)
+        inputs = (*self._leaves, *self._masked_by, *scope.tables.values(), *captured)
         recording = Recording(
             graph=simplify(Graph(inputs, results)),
             tree=tree,
             names=tuple(scope.tables),
             table_types=tuple(v.table_type for v in scope.tables.values()),
             captured=tuple(data for data, _ in scope.captured),
-            is_plain=not (self._guards.asked or scope.captured),
+            is_plain=not (self._guards.asked or scope.captured or scope.same),
             targets=targets,
+            same=tuple(scope.same),
         )
         return recording, self._guards.asked
 
@@ -191,7 +207,7 @@ class Recordings:
         node = self._roots.get(call.key)
         while node is not None and node.guard is not None:
             node = node.branches.get(node.guard.outcome(call.leaves))
-        return None if node is None else next((r for r in node.recordings if r.fits(provider)), None)
+        return None if node is None else next((r for r in node.recordings if r.fits(call, provider)), None)
 
     def add(self, call: Call, recording: Recording, asked: Sequence[tuple[Guard, Any]]) -> None:
         """Keeps a recording under the guards that it passed."""

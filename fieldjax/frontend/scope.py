@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from fieldjax.connectivity import FieldOffset, Provider, Table, identity_of, is_table
+from fieldjax.connectivity import FieldOffset, Provider, Table, identity_of, is_table, resolve
 from fieldjax.domain import Dimension
 from fieldjax.embedded.leaves import LeafType, leaf_type, parameter, table_type
 from fieldjax.errors import TracingError, user_location
@@ -33,6 +33,15 @@ def is_recording() -> bool:
     return _is_recording.get()
 
 
+Source = tuple[str, Any]
+"""Where a table comes from: ("leaf", n) or ("mask", n) of the call, ("provider", name), ("captured", n)."""
+
+
+def is_same_here(table: Table, other: Table) -> bool:
+    """Whether two tables are the same in the current trace: one may have been lifted there already."""
+    return identity_of(resolve(table)) is identity_of(resolve(other))
+
+
 class Scope:
     """One recording. Tables and captured data become inputs of its graph, once each."""
 
@@ -41,6 +50,9 @@ class Scope:
         self.guards = guards
         self.tables: dict[str, Value] = {}
         self.captured: list[tuple[Any, Value]] = []
+        self.same: list[tuple[Source, Source]] = []
+        """Tables that came from two sources, which the recording takes for one."""
+        self._standing: list[tuple[Table, Value, Source]] = []
 
     def table(self, offset: FieldOffset) -> Value:
         """The provider's table for an offset. Raises OffsetProviderError where it has none that fits."""
@@ -53,14 +65,21 @@ class Scope:
     def _table(self, name: str, connectivity: Any) -> Value:
         if name not in self.tables:
             self.tables[name] = parameter(name, table_type(connectivity))
-        return self.tables[name]
+        return self.standing(connectivity, ("provider", name), self.tables[name])
+
+    def standing(self, table: Table, source: Source, value: Value) -> Value:
+        """What stands for a table here: `value`, or the one that stands for the same table from another source."""
+        for known, stands, other in self._standing:
+            if is_same_here(known, table):
+                if other != source and (other, source) not in self.same:
+                    self.same.append((other, source))
+                return stands
+        self._standing.append((table, value, source))
+        return value
 
     def connectivity(self, table: Value) -> Any:
-        """The connectivity that a recorded table of the provider stands for, or that was captured."""
-        name = next((n for n, v in self.tables.items() if v == table), None)
-        if name is not None:
-            return self._provider()[name]
-        return next(data for data, v in self.captured if v == table)
+        """The connectivity that a recorded table stands for."""
+        return next(known for known, value, _ in self._standing if value == table)
 
     def _provider(self) -> Provider:
         if self.provider is None:
@@ -73,15 +92,18 @@ class Scope:
 
     def capture(self, data: Any) -> Value:
         """A field, connectivity or JAX scalar from outside, as one more input that is read at each call."""
-        for known, value in self.captured:
-            if known is data or (is_table(known) and is_table(data) and identity_of(known) is identity_of(data)):
+        for n, (known, value) in enumerate(self.captured):
+            if is_table(known) and is_table(data) and is_same_here(known, data):
+                return self.standing(data, ("captured", n), value)
+            if known is data:
                 return value
         masked: list[Table] = []
         kind = leaf_type(data, masked)
         tables = [self.capture(t) for t in masked]
-        value = self._captured(kind, tables, len(self.captured))
+        number = len(self.captured)
+        value = self._captured(kind, tables, number)
         self.captured.append((data, value))
-        return value
+        return self.standing(data, ("captured", number), value) if is_table(data) else value
 
     def _captured(self, kind: LeafType, tables: Sequence[Value], number: int) -> Value:
         masks = [Mask(tables[position], slot, moved) for position, slot, moved in kind.masks]

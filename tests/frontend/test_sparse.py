@@ -242,3 +242,61 @@ def test_a_sparse_result_is_an_argument_again():
     made = terms(f, offset_provider=GRID.mesh)
     expected = np.nansum(np.sqrt(neighbours(f.asnumpy(), "V2E")), axis=1)
     np.testing.assert_allclose(total(made, offset_provider=GRID.mesh).asnumpy(), expected)
+
+
+@fj.field_operator
+def read(f):
+    return f(E2C) * 2.0
+
+
+@fj.field_operator
+def through_the_mesh(f, w):
+    return fj.neighbor_sum(f(E2C) * w, axis=E2CDim)
+
+
+@fj.field_operator
+def through_an_argument(f, w, table):
+    return fj.neighbor_sum(f(table) * w, axis=E2CDim)
+
+
+def outside(f, w):
+    @fj.field_operator
+    def operator(f):
+        return fj.neighbor_sum(f(E2C) * w, axis=E2CDim)
+
+    return operator(f, offset_provider=GRID.mesh)
+
+
+USES = {
+    "the mesh": lambda f, w: through_the_mesh(f, w, offset_provider=GRID.mesh),
+    "an argument": lambda f, w: through_an_argument(f, w, GRID.mesh["E2C"]),
+    "from outside": outside,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("wrap", [lambda f: f, fj.jit, jax.grad], ids=["eager", "jit", "grad"])
+def test_what_another_operator_read_through_a_table_meets_what_is_read_through_it_here(use, wrap):
+    def composed(f):
+        summed = USES[use](f, read(f, offset_provider=GRID.mesh))
+        return fj.as_field(summed.domain, summed.ndarray) if wrap is not jax.grad else summed.ndarray.sum()
+
+    f = fj.as_field([Cell], jnp.asarray(numbers(Cell).asnumpy()))
+    values, table = f.ndarray, jnp.asarray(TABLES["E2C"])
+
+    def by_hand(values):
+        return jnp.where(table >= 0, 2.0 * values[table] ** 2, 0.0).sum(1)
+
+    want = jax.grad(lambda x: by_hand(x).sum())(values) if wrap is jax.grad else by_hand(values)
+    np.testing.assert_allclose(wrap(composed)(f).asnumpy(), want, rtol=1e-13)
+
+
+def test_what_was_read_through_another_table_of_the_same_kind_is_still_refused():
+    numbered_otherwise = fj.Mesh(E2C=fj.as_connectivity([Edge, E2CDim], Cell, TABLES["E2C"][:, ::-1], skip_value=-1))
+    f = numbers(Cell)
+    for _ in range(2):
+        through_the_mesh(f, read(f, offset_provider=GRID.mesh), offset_provider=GRID.mesh)
+        with pytest.raises(fj.FieldjaxError, match="two tables meet along E2C"):
+            through_the_mesh(f, read(f, offset_provider=numbered_otherwise), offset_provider=GRID.mesh)
+    w = fj.as_field([Edge, E2CDim], np.where(TABLES["E2C"] >= 0, 1.0, np.nan))
+    through_the_mesh(f, w, offset_provider=numbered_otherwise)
