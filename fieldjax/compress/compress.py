@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fieldjax.compress.boundary import Boundary, Uses, between, bounded, check_pure, depends, with_feeders
 from fieldjax.compress.difference import first_difference
+from fieldjax.compress.options import INTERMEDIATES, check_in_loop, check_nested, check_one_of, options_of
 from fieldjax.compress.repeats import Finder
 from fieldjax.domain import Domain
 from fieldjax.errors import ArgumentError, FieldjaxError, user_location
 from fieldjax.ir.graph import Graph, Value
 from fieldjax.ir.joined_loops import join_loops
+from fieldjax.ir.operation import Place
 from fieldjax.model.executable import Stats, stats_of
 from fieldjax.model.growing import Replacement
 from fieldjax.model.interning import aligned, interned, states_identity
 from fieldjax.model.isolation import isolated
 from fieldjax.model.recorder import Recording
-from fieldjax.model.region import MODES, Options, Region
+from fieldjax.model.region import Options, Region
 from fieldjax.model.variable import Variable
-
-INTERMEDIATES = ("none", "used", "all")
 
 
 @dataclass(eq=False)
@@ -35,6 +35,8 @@ class CompressedOperation:
     options: Options
     body: Graph
     """The graph that it runs: the same object for all regions that share what is compiled."""
+    places: tuple[Place, ...]
+    """Where the inputs live."""
     repeats: tuple[CompressedOperation, ...] = ()
 
     @property
@@ -103,10 +105,14 @@ def compress(
     >>> round(float(model.run()["h"]), 3), op.stats.compiled
     (0.747, 1)
     """
-    options = _options(mode, device, jit_kwargs, compile_separately, fusion)
-    if intermediates not in INTERMEDIATES:
-        raise _unknown("intermediates", intermediates, INTERMEDIATES)
+    options = options_of(mode, device, jit_kwargs, compile_separately, fusion)
+    check_one_of("intermediates", intermediates, INTERMEDIATES)
+    if not (share_with is None or isinstance(share_with, CompressedOperation)):
+        raise ArgumentError(f"`share_with` is a region, not {share_with!r}", location=user_location())
     recording, boundary = _region(inputs, outputs, intermediates, absorb_feeders, find_repeats)
+    check_nested(boundary.nodes, options)
+    if recording.depth:
+        check_in_loop(options)
     body, order = _body(recording, boundary, share_compiled, share_with, assume_custom_ops_match)
     name = name or f"region{len(recording.regions)}"
     found = [boundary]
@@ -164,51 +170,8 @@ def _is_apart(recording: Recording, boundary: Boundary, given: list[Value]) -> b
 def _operation(recording: Recording, replacement: Replacement, made: Region) -> CompressedOperation:
     inputs = tuple(v if v.is_table else recording.variable_of(v) for v in replacement.inputs)
     outputs = tuple(recording.variable_of(v) for v in replacement.outputs)
-    return CompressedOperation(made.name, inputs, outputs, made.options, made.body)
-
-
-def _options(mode: str, device: Any, jit_kwargs: Any, separately: bool, fusion: bool | None) -> Options:
-    if mode not in MODES:
-        raise _unknown("mode", mode, MODES)
-    if fusion not in (None, True, False):
-        raise _unknown("fusion", fusion, (None, True, False))
-    if not separately:
-        if mode not in ("auto", "inline"):
-            raise ArgumentError(
-                f"`compile_separately=False` means `mode='inline'`, not {mode!r}", location=user_location()
-            )
-        mode = "inline"
-    kwargs = tuple(sorted((name, _hashable(name, value)) for name, value in (jit_kwargs or {}).items()))
-    named = device_name(device)
-    options = Options(mode, named, fusion, kwargs)
-    for what, value in (("device", named), ("jit_kwargs", kwargs or None), ("fusion", fusion)):
-        if value is not None and mode in ("inline", "call", "scan") and not (mode == "scan" and what != "device"):
-            raise ArgumentError(
-                f"`mode={mode!r}` can't honour `{what}`",
-                location=user_location(),
-                hints=["leave it away, or take `mode='segment'`"],
-            )
-    options.placed  # noqa: B018  # raises where there is no such device
-    return options
-
-
-def _hashable(name: str, value: Any) -> Any:
-    """An option for `jax.jit` as something to compare by; a dict as its items."""
-    value = tuple(sorted(value.items())) if isinstance(value, dict) else value
-    try:
-        hash(value)
-    except TypeError:
-        raise ArgumentError(f"`jit_kwargs[{name!r}]` can't be compared: {value!r}", location=user_location()) from None
-    return value
-
-
-def device_name(device: Any) -> str | None:
-    """A JAX device by name; a name as it is."""
-    return device if device is None or isinstance(device, str) else f"{device.platform}:{device.id}"
-
-
-def _unknown(what: str, value: Any, known: Sequence[Any]) -> ArgumentError:
-    return ArgumentError(f"`{what}` is one of {', '.join(map(repr, known))}, not {value!r}", location=user_location())
+    places = tuple(recording.places[v] for v in replacement.inputs)
+    return CompressedOperation(made.name, inputs, outputs, made.options, made.body, places)
 
 
 class Ends(NamedTuple):
@@ -271,9 +234,9 @@ def _as_in(recording: Recording, boundary: Boundary, graph: Graph, other: Compre
     """The order of the inputs in the other region's body. Raises ArgumentError where they differ."""
     order = aligned(graph, other.body)
     note = first_difference(other.body, graph) if order is None else None
-    for n, variable in zip(order or (), other.inputs, strict=False):
-        if isinstance(variable, Variable) and variable.domain != recording.domain(boundary.inputs[n]):
-            note = f"an input lives on {variable.domain} there, on {recording.domain(boundary.inputs[n])} here"
+    for n, place in zip(order or (), other.places, strict=False):
+        if isinstance(place, Domain) and place != recording.domain(boundary.inputs[n]):
+            note = f"an input lives on {place} there, on {recording.domain(boundary.inputs[n])} here"
     if order is None or note is not None:
         raise ArgumentError(f"the region isn't the same as {other.name}", location=user_location(), notes=[str(note)])
     return order

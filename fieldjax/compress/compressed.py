@@ -13,11 +13,13 @@ from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from fieldjax.backend.host_call import checked, host_call
-from fieldjax.compress.compress import compress, device_name
+from fieldjax.compress.compress import compress
+from fieldjax.compress.options import check_one_of, device_name
 from fieldjax.connectivity import Mesh, is_table
 from fieldjax.embedded.field import Field
 from fieldjax.errors import ArgumentError, user_location
 from fieldjax.frontend.containers import flatten, unflatten
+from fieldjax.frontend.handing_over import recorder_of
 from fieldjax.model.region import MODES, Options
 from fieldjax.model.variable import Variable, variables
 
@@ -84,13 +86,14 @@ class Compressed:
 
     def _recorded(self, args: Any, kwargs: Any) -> Any:
         given = list(dict.fromkeys(variables((args, kwargs))))
-        before = {v: v.value for v in given}
+        recording: Any = recorder_of(given)
+        before = {v: recording.value(v) for v in given}
         result = self.function(*args, **kwargs)
         # A program returns nothing: its results are the variables that it assigned to.
-        results = variables(result) if result is not None else [v for v in given if v.value is not before[v]]
+        results = variables(result) if result is not None else [v for v in given if recording.value(v) != before[v]]
         if not results:
             raise ArgumentError(f"{self.__name__} gives no recorded value", location=user_location())  # type: ignore[attr-defined]
-        starts = [v.recorder.variable_of(value) for v, value in before.items()]  # type: ignore[attr-defined]
+        starts = [recording.variable_of(value) for value in before.values()]
         compress(starts, list(dict.fromkeys(results)), name=self.__name__, **self.options)  # type: ignore[attr-defined]
         return result
 
@@ -106,9 +109,7 @@ def _check_names(options: dict[str, Any]) -> None:
                 location=user_location(),
                 notes=[f"there are {', '.join(known)}"],
             )
-    mode = options.get("mode", "auto")
-    if mode not in MODES:
-        raise ArgumentError(f"`mode` is one of {', '.join(map(repr, MODES))}, not {mode!r}", location=user_location())
+    check_one_of("mode", options.get("mode", "auto"), MODES)
 
 
 class _Fixed:

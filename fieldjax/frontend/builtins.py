@@ -29,21 +29,19 @@ from fieldjax.ir.operations.slots import Substitute
 
 
 def pointwise(function: str, *operands: Any) -> Any:
-    """`function` of recorded fields, fields, or scalars alone."""
+    """`function` of recorded fields, of fields, or of arrays and scalars."""
     if is_traced(*operands):
         return traced.apply_pointwise(function, *operands)
     if any(isinstance(x, Field) for x in operands):
         return eager.pointwise(function, *operands)
-    if all(is_scalar(x) for x in operands):
-        on_numpy = not any(isinstance(x, jax.Array) for x in operands)
-        result = FUNCTIONS[function](np if on_numpy else jnp, *operands)
-        return result[()] if isinstance(result, np.ndarray) else result
-    strange = next(x for x in operands if not is_scalar(x))
-    raise ArgumentError(
-        f"{function} takes fields and scalars, not {type(strange).__name__}",
-        location=user_location(),
-        hints=["wrap an array: `as_field(domain, array)`"],
-    )
+    strange = next((x for x in operands if not (is_scalar(x) or isinstance(x, (np.ndarray, jax.Array)))), None)
+    if strange is not None:
+        raise ArgumentError(
+            f"{function} takes fields, arrays and scalars, not {type(strange).__name__}", location=user_location()
+        )
+    on_numpy = not any(isinstance(x, jax.Array) for x in operands)
+    result = FUNCTIONS[function](np if on_numpy else jnp, *operands)
+    return result[()] if isinstance(result, np.ndarray) else result
 
 
 def _unary(name: str, text: str, function: str | None = None) -> Any:

@@ -68,7 +68,7 @@ def call_program(recording: Recording, program: Any, args: Any, kwargs: Any, pro
     inputs = [standing.value(x) for x in planned.inputs]
     results = _record(recording, planned.recording, inputs, planned.domains, program)
     for target, result in zip(targets, results, strict=True):
-        target.value = result.value
+        recording.assign(target, result.value)
 
 
 class StandIns:
@@ -159,8 +159,8 @@ def _record(
 def _assign(recording: Recording, target: Variable, result: Variable) -> None:
     """The target stands for the result from now on, in the part of its domain that was computed."""
     if result.domain == target.domain:
-        target.value = result.value
+        recording.assign(target, result.value)
         return
     over = Overlay(result.domain)
     values = adopt_masks((result.value, recording.value(target)), user_location())
-    target.value = recording.add(record(over, *values, location=user_location())[0]).value
+    recording.assign(target, recording.add(record(over, *values, location=user_location())[0]).value)

@@ -10,7 +10,8 @@ from fieldjax.frontend.handing_over import recorder_of
 from fieldjax.ir.graph import Graph
 from fieldjax.ir.operation import record
 from fieldjax.ir.operations.implicit import Implicit, OwnSolver, Solver
-from fieldjax.model.loops import BodyRecording, fitting, strong
+from fieldjax.model.body import BodyRecording
+from fieldjax.model.loops import strong
 from fieldjax.model.recorder import Recording
 from fieldjax.model.variable import Variable
 
@@ -49,7 +50,7 @@ def implicit(
     >>> round(float(result["root"]), 6), round(float(result["slope"]), 6)
     (1.414214, 0.353553)
     """
-    outer: Any = recorder or recorder_of([start])
+    outer: Any = recorder_of([start]) if recorder is None else recorder.innermost
     if outer is None:
         raise ArgumentError(
             "an equation is recorded, and its start isn't a value of a recorded model",
@@ -63,7 +64,11 @@ def implicit(
     value = strong(outer, outer.value(start))
     inner = BodyRecording(outer)
     unknown = inner.new_input("x", value, outer.places[value])
-    result = fitting(inner, residual(inner.variable_of(unknown)), unknown)
-    graph = Graph((unknown, *inner.read.values()), (result,))
+    with inner.opened("an equation"):
+        result = inner.fitting(residual(inner.variable_of(unknown)), unknown)
+    if inner.assigned:
+        raise ArgumentError("an equation can't assign to variables", location=user_location())
+    read = inner.reads()
+    graph = Graph((unknown, *read), (result,))
     operation = Implicit(graph, Solver(method, tolerance, steps))
-    return outer.add(record(operation, value, *inner.read, location=user_location())[0])
+    return outer.add(record(operation, value, *read.values(), location=user_location())[0])

@@ -8,6 +8,7 @@ import numpy as np
 
 from fieldjax.domain import Dimension
 from fieldjax.embedded.leaves import parameter
+from fieldjax.errors import user_location
 from fieldjax.ir.build import literal, match, pointwise
 from fieldjax.ir.derivative import pull
 from fieldjax.ir.graph import Node, Value, topological
@@ -38,9 +39,10 @@ def _unit(recording: Recording, of: Value, numbers: Sequence[Value]) -> Value:
     """One at the element with these numbers, zero elsewhere."""
     chosen: Value | None = None
     for dim, number in zip(of.dims, numbers, strict=True):
-        start = int(recording.domain(of).range_of(dim).start)
-        position = record(Positions(dim, index_type().dtype), of)[0]
-        here = pointwise("equal", position, pointwise("add", number, literal(index_type().dtype.type(start))))
+        along, dtype = recording.domain(of).restrict((dim,)), index_type().dtype
+        position = record(Positions(dim, dtype, along), of, location=user_location())[0]
+        first = literal(dtype.type(along.range_of(dim).start))
+        here = pointwise("equal", position, pointwise("add", number, first))
         chosen = here if chosen is None else pointwise("bitwise_and", chosen, here)
     one, zero = (literal(np.full((), x, of.field_type.dtype)[()]) for x in (1, 0))
     return match(pointwise("where", chosen, one, zero), of)

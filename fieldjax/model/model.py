@@ -12,7 +12,7 @@ from fieldjax.frontend.handing_over import Handing
 from fieldjax.ir.graph import Graph, Node, Value
 from fieldjax.ir.operation import is_endless
 from fieldjax.ir.simplify import simplify
-from fieldjax.model.recorder import Recording
+from fieldjax.model.recorder import Recording, with_strong_dtype
 from fieldjax.model.report import Report, report
 from fieldjax.model.results import result_of
 from fieldjax.model.stepwise import evaluate
@@ -51,7 +51,7 @@ class Model(Recording):
             return RecordedMesh(self, name, data)
         if isinstance(data, Variable):
             raise ArgumentError("an input takes data, not a recorded value", location=user_location())
-        value = self.new_parameter(name, data if hasattr(data, "shape") or is_table(data) else _scalar(data))
+        value = self.new_parameter(name, data if is_table(data) else _as_data(data))
         self.inputs[name] = value
         if is_table(data):
             self.stands_for(data, value)
@@ -60,7 +60,8 @@ class Model(Recording):
 
     def parameter(self, data: Any) -> Variable:
         """A value that the model reads when it runs, without a name: it can be differentiated, not replaced."""
-        return self.variable_of(self.value(data if hasattr(data, "shape") else _scalar(data)))
+        recording = self.innermost
+        return recording.variable_of(recording.value(_as_data(data)))
 
     def constant(self, x: Any) -> Variable:
         """A scalar that is compiled in. Raises ArgumentError for anything else."""
@@ -70,7 +71,8 @@ class Model(Recording):
             raise ArgumentError(f"a constant is a scalar, not {type(x).__name__}", location=user_location())
         import numpy as np
 
-        return self.variable_of(self.value(np.asarray(x)[()] if hasattr(x, "shape") else x))
+        recording = self.innermost
+        return recording.variable_of(recording.value(np.asarray(x)[()] if hasattr(x, "shape") else x))
 
     def output(self, name: str, value: Any) -> None:
         """Registers an output.
@@ -88,6 +90,12 @@ class Model(Recording):
         self._outputs[name] = found
 
     def _check_new(self, name: str, names: Mapping[str, Value], what: str) -> None:
+        if self.innermost is not self:
+            raise ArgumentError(
+                f"{name!r} can't become an {what} in the body of a loop, which runs once",
+                location=user_location(),
+                hints=[f"name {what}s before or after the loop"],
+            )
         if name in names:
             raise ArgumentError(
                 f"the model has an {what} {name!r} already",
@@ -100,8 +108,8 @@ class Model(Recording):
         named = {v: n for n, v in (*self._outputs.items(), *self.inputs.items())}
         return named.get(value)
 
-    def loop(self, body: Any, init: Any, length: int, **options: Any) -> Any:
-        """`fieldjax.loop` in this model, also where the initial carry is made of plain data."""
+    def loop(self, body: Any, init: Any = (), length: int | None = None, **options: Any) -> Any:
+        """`fieldjax.loop` in this model, also where no explicit carry is a value of the model."""
         from fieldjax.model.loops import loop
 
         return loop(body, init, length, recorder=self, **options)
@@ -184,9 +192,9 @@ class RecordedMesh(Handing, Mapping[str, Any]):
                 model.stands_for(table, value)
 
     @property
-    def recorder(self) -> Model:
-        """The model."""
-        return self._model
+    def recorder(self) -> Recording:
+        """The model, or the body of a loop that is being recorded in it."""
+        return self._model.innermost
 
     def __getitem__(self, name: str) -> Any:
         return self.mesh[name]
@@ -215,8 +223,10 @@ def record(inline: bool = False) -> Iterator[Model]:
     yield Model(inline)
 
 
-def _scalar(x: Any) -> Any:
-    """A Python number as an array, of JAX's default dtype."""
+def _as_data(x: Any) -> Any:
+    """A field or an array as it is; a number as an array, of JAX's default dtype."""
+    if hasattr(x, "shape"):
+        return with_strong_dtype(x)
     import numpy as np
 
     from fieldjax.dtypes import of_literal

@@ -33,6 +33,8 @@ class Recording(GrowingGraph):
     """
 
     depth = 0
+    inside: Recording | None = None
+    """The body of a loop that is being recorded in this recording now: it takes in all that is recorded meanwhile."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,6 +47,11 @@ class Recording(GrowingGraph):
         """What was met from outside, held so that nothing else comes to its address, and what it is here."""
         self._variables: weakref.WeakSet[Variable] = weakref.WeakSet()
         self._count = itertools.count()
+
+    @property
+    def innermost(self) -> Recording:
+        """Where what is done with its variables is recorded now."""
+        return self if self.inside is None else self.inside.innermost
 
     # What the front end asks of a recorder.
 
@@ -80,7 +87,8 @@ class Recording(GrowingGraph):
         Raises ArgumentError for what isn't data, TracingError for a variable of another recording.
         """
         if isinstance(x, Variable):
-            x.recorder.settle()
+            x.home.settle()
+            self.settle()
             return self.unsettled(x)
         if isinstance(x, Value):
             return x
@@ -101,7 +109,8 @@ class Recording(GrowingGraph):
                 location=user_location(),
                 hints=["give it to `compress` as an output, or expose it with `intermediates='all'`"],
             )
-        if variable.recorder is not self:
+        variable.recorder  # noqa: B018  # raises for a variable of a body that has ended
+        if variable.home is not self:
             return self._from_other(variable)
         return value
 
@@ -118,14 +127,16 @@ class Recording(GrowingGraph):
         An array of NumPy is taken as it is now: one that was written to since it was met is another.
         """
         value = self.known_value(x)
-        if value is None or (isinstance(x, np.ndarray) and not _equal(x, self.data[value])):
+        if value is None:
             value = self.new_parameter(f"p{next(self._count)}", x)
             self.stands_for(x, value)
         return value
 
     def known_value(self, x: Any) -> Value | None:
-        """The parameter for something from outside that was met before."""
-        return self._known.get(_key(x), (None, None))[1]
+        """The parameter for something from outside that was met before, and is now what it was then."""
+        value = self._known.get(_key(x), (None, None))[1]
+        changed = value is not None and isinstance(x, np.ndarray) and not _equal(x, self.data[value])
+        return None if changed else value
 
     def stands_for(self, x: Any, value: Value) -> None:
         """From now on `value` is what `x` is here."""
@@ -145,13 +156,17 @@ class Recording(GrowingGraph):
 
     def variable(self, x: Any) -> Variable:
         """`x` as a variable of this recording."""
-        return x if isinstance(x, Variable) and x.recorder is self else self.variable_of(self.value(x))
+        return x if isinstance(x, Variable) and x.home is self else self.variable_of(self.value(x))
 
     def variable_of(self, value: Value) -> Variable:
         """A new variable that stands for a value of this graph."""
         made = Variable(value, self)
         self._variables.add(made)
         return made
+
+    def assign(self, variable: Variable, value: Value) -> None:
+        """From now on the variable stands for another value of this graph."""
+        variable.value = value
 
     @property
     def variables(self) -> list[Variable]:
@@ -263,7 +278,7 @@ def _equal(x: np.ndarray, taken: np.ndarray) -> bool:
 
 
 def as_array(x: Any) -> Any:
-    """Something with a shape as an array that JAX takes, with a dtype that yields to no other.
+    """Something with a shape as an array that JAX takes; its dtype yields to others where it is a weak scalar of JAX.
 
     Raises DtypeError for 64 bits while x64 is off.
     """
@@ -272,4 +287,9 @@ def as_array(x: Any) -> Any:
     require_x64(np.dtype(x.dtype), "an array")
     if not isinstance(x, jax.Array):
         return np.array(x)
-    return jax.lax.convert_element_type(x, x.dtype) if x.weak_type else x
+    return with_strong_dtype(x) if x.ndim else x
+
+
+def with_strong_dtype(x: Any) -> Any:
+    """An array of JAX whose dtype yields to no other; anything else as it is."""
+    return jax.lax.convert_element_type(x, x.dtype) if isinstance(x, jax.Array) and x.weak_type else x

@@ -45,7 +45,7 @@ class Options:
         """The device, or None. Raises ArgumentError where this process doesn't have it."""
         return None if self.device is None else device_named(self.device)
 
-    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def compiled(self, function: Callable[..., Any]) -> Any:
         """`function` as a compiled function of its own."""
         kwargs = dict(self.jit_kwargs)
         compiler = dict(kwargs.pop("compiler_options", None) or ())
@@ -58,8 +58,8 @@ def device_named(name: str) -> Any:
     """The device of a name like "cpu:1" or "gpu" (its first). Raises ArgumentError where there is none."""
     kind, _, number = name.partition(":")
     try:
-        return jax.devices(kind)[int(number or 0)]
-    except (RuntimeError, IndexError, ValueError):
+        return dict(enumerate(jax.devices(kind)))[int(number or 0)]
+    except (RuntimeError, KeyError, ValueError):
         there = ", ".join(f"{d.platform}:{d.id}" for d in jax.devices())
         raise ArgumentError(
             f"there is no device {name!r} here", location=user_location(), notes=[f"there are {there}"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fieldjax.domain import Dimension, Domain
-from fieldjax.dtypes import as_dtype
+from fieldjax.dtypes import as_dtype, require_x64
 from fieldjax.embedded.field import Field
 from fieldjax.embedded.leaves import is_scalar
 from fieldjax.errors import TracingError, user_location
@@ -26,16 +26,18 @@ class Variable(Handing, Arithmetic):
     Arithmetic, the functions of fieldjax, operators and programs that meet it are recorded.
     """
 
-    __slots__ = ("__weakref__", "_recording", "unsettled")
+    __slots__ = ("__weakref__", "home", "unsettled")
     __array_priority__ = 1000
 
     def __init__(self, value: Value, recording: Recording) -> None:
-        self.unsettled, self._recording = value, recording
+        self.unsettled = value
+        self.home = recording
+        """The recording that its value is in."""
 
     @property
     def value(self) -> Value:
         """What it stands for in the graph now: `out=` gives it another, and `compress` moves it."""
-        self._recording.settle()
+        self.home.settle()
         return self.unsettled
 
     @value.setter
@@ -44,8 +46,11 @@ class Variable(Handing, Arithmetic):
 
     @property
     def recorder(self) -> Recording:
-        """The recording that it belongs to."""
-        return self._recording
+        """Where what is done with it is recorded: the body of a loop while that is recorded.
+
+        Raises TracingError for a variable of a body that has ended.
+        """
+        return self.home.innermost
 
     @property
     def dims(self) -> tuple[Dimension, ...]:
@@ -60,7 +65,7 @@ class Variable(Handing, Arithmetic):
     @property
     def domain(self) -> Domain:
         """Where it lives."""
-        return self._recording.domain(self.value)
+        return self.home.domain(self.value)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -75,7 +80,7 @@ class Variable(Handing, Arithmetic):
     @property
     def name(self) -> str | None:
         """The name of an input or output of the model."""
-        return self._recording.name_of(self.value)
+        return self.home.name_of(self.value)
 
     @property
     def data(self) -> Any:
@@ -83,7 +88,7 @@ class Variable(Handing, Arithmetic):
 
         Raises TracingError where it doesn't.
         """
-        return self._recording.result(self.value)
+        return self.recorder.result(self.value)
 
     def asnumpy(self) -> Any:
         """The data as a NumPy array, as `data`."""
@@ -98,8 +103,10 @@ class Variable(Handing, Arithmetic):
         return recorder.pointwise(function, *operands) if known and recorder is not None else NotImplemented
 
     def astype(self, dtype: Any) -> Variable:
-        """The same elements in another dtype."""
-        return self._recording.apply(Cast(as_dtype(dtype)), self)
+        """The same elements in another dtype. Raises DtypeError for 64 bits while x64 is off."""
+        dtype = as_dtype(dtype)
+        require_x64(dtype, "the dtype asked for")
+        return self.recorder.apply(Cast(dtype), self)
 
     def __getitem__(self, index: Any) -> Variable:
         """A part: of an array as in NumPy (integers, slices), of a field as `Field` is cut."""
@@ -116,7 +123,7 @@ class Variable(Handing, Arithmetic):
     def __rmatmul__(self, other: Any) -> Variable:
         from fieldjax.model.products import matmul
 
-        return matmul(self._recording.variable(other), self)
+        return matmul(self.recorder.variable(other), self)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         self._no_elements("an array")

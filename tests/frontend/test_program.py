@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fieldjax as fj
+from tests.refusals import refused
 
 Cell = fj.Dimension("Cell")
 K = fj.Dimension("K", fj.DimensionKind.VERTICAL)
@@ -171,7 +172,7 @@ def test_elements_that_are_written_may_be_read_in_place_only() -> None:
 )
 def test_what_does_not_fit_is_an_error_and_changes_nothing(call: Any, message: str) -> None:
     f, g, _ = fields(arrays())
-    with pytest.raises(fj.FieldjaxError, match=message):
+    with refused(message):
         fj.program(call)(f, g)
     np.testing.assert_array_equal(g.asnumpy(), arrays()[1])
 

@@ -9,6 +9,7 @@ from fieldjax.embedded import as_field
 from fieldjax.errors import ArgumentError
 from fieldjax.mesh import cut, icosahedron
 from fieldjax.mesh.names import LOCAL, Cell, Edge, Vertex, endpoints
+from tests.refusals import refused
 
 SOURCES = {Cell: "source_cell", Edge: "source_edge", Vertex: "source_vertex"}
 
@@ -73,5 +74,5 @@ def test_the_mask_may_be_a_field(r2b1):
     ],
 )
 def test_masks_that_are_none(mask, message):
-    with pytest.raises(ArgumentError, match=message):
+    with refused(message, ArgumentError):
         cut(icosahedron(), mask)

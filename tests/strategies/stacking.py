@@ -25,11 +25,13 @@ Step, Inner = Dimension("#step"), Dimension("inside of a block")
 def _positions(draw: Any) -> OperationCase:
     dtype = np.dtype(draw(st.sampled_from(["int32", "int64"])))
     like = jax.ShapeDtypeStruct((), dtype)
+    domain = some_domain(draw, Cell)
+    only = draw(st.sampled_from([None, domain.restrict((Cell,))]))
 
     def meaning(x: Naive) -> Naive:
         return Naive({Cell: x.spans[Cell]}, like, lambda at: Element(dtype.type(at[Cell])))
 
-    return OperationCase(Positions(Cell, dtype), (given(draw, some_domain(draw, Cell)),), meaning)
+    return OperationCase(Positions(Cell, dtype, only), (given(draw, domain),), meaning)
 
 
 @cases_of(Stack)

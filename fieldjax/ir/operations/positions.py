@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fieldjax.domain import Dimension, Domain
+from fieldjax.errors import DomainError
 from fieldjax.ir.evaluation import At, Slots
 from fieldjax.ir.graph import Mask, Node, Value
 from fieldjax.ir.operation import Operation, Place, field_domain
@@ -17,10 +18,14 @@ from fieldjax.ir.types import FieldType, Type
 
 @dataclass(frozen=True)
 class Positions(Operation):
-    """`result[i] = i` along `dimension`, where the input lives; of the input nothing else is read."""
+    """`result[i] = i` along `dimension`, where the input lives; of the input nothing else is read.
+
+    With `only`, the input must live there: what was recorded for these positions holds for no others.
+    """
 
     dimension: Dimension
     dtype: np.dtype
+    only: Domain | None = None
 
     def types(self, *inputs: Type) -> tuple[FieldType, ...]:
         (like,) = inputs
@@ -31,7 +36,14 @@ class Positions(Operation):
         return ((),)
 
     def available(self, node: Node, places: Sequence[Place]) -> tuple[Domain, ...]:
-        return (field_domain(places[0]).restrict((self.dimension,)),)
+        domain = field_domain(places[0]).restrict((self.dimension,))
+        if self.only is not None and domain != self.only:
+            raise DomainError(
+                f"what was recorded for {self.only} is asked for {domain}",
+                location=node.location,
+                hints=["record the model anew for this domain"],
+            )
+        return (domain,)
 
     def demand(self, node: Node, wanted: Sequence[Domain | None], places: Sequence[Place]) -> tuple[Domain | None, ...]:
         return (None,)
