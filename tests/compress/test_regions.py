@@ -195,31 +195,107 @@ def test_r9_regions_nest(mode: str) -> None:
     np.testing.assert_allclose(result["by x"], jax.grad(lambda x: jnp.sum(run(x, P)))(X), rtol=1e-13)
 
 
-@pytest.mark.parametrize("mode", ["auto", "inline"])
+@fj.field_operator
+def turned(f, p, shift):
+    return fj.tanh(fj.sin(f * p) + 0.1) + 0.1 * shift
+
+
+@pytest.mark.parametrize("mode", ["auto", "call", "inline"])
 @pytest.mark.parametrize("with_step", [False, True])
-def test_r9_regions_inside_of_loops(mode: str, with_step: bool) -> None:
-    def step(c: Any, i: Any = 0.0) -> Any:
-        d = layer(c, p, fj)
-        e = d + 0.1 * i
-        fj.compress(c, d, mode=mode)
-        return e
+@pytest.mark.parametrize("carries", ["explicit", "inferred"])
+def test_r9_regions_inside_of_loops(mode: str, with_step: bool, carries: str) -> None:
+    def step(f: Any, n: Any = 0.0) -> Any:
+        g = turned(f, p, n)
+        fj.compress([f, p], g, mode=mode)
+        return g * 0.9
+
+    def assigning(n: Any = 0.0) -> None:
+        before = turned(f, p, n)
+        fj.compress([f, p], before, mode=mode, name="inner")
+        scaled(before, out=f)
+
+    @fj.field_operator
+    def scaled(f):
+        return f * 0.9
 
     with fj.record() as model:
-        x, p = model.input("x", X), model.input("p", P)
-        y = fj.loop((lambda c, i: step(c, i)) if with_step else (lambda c: step(c)), x, 4)
-        model.output("y", y)
-        model.output("by x", fj.derivative(fj.sum(y), x))
-        model.output("by p", fj.derivative(fj.sum(y), p))
+        f, p = model.input("f", heights()), model.input("p", P)
+        x = model.variable_of(f.value)
+        if carries == "explicit":
+            f = fj.loop((lambda c, n: step(c, n)) if with_step else (lambda c: step(c)), f, 4)
+        else:
+            model.loop((lambda n: assigning(n)) if with_step else (lambda: assigning()), length=4)
+        model.output("f", f)
+        model.output("by x", fj.derivative(fj.sum(f), x))
+        model.output("by p", fj.derivative(fj.sum(f), p))
 
     def run(x: Any, p: Any) -> jax.Array:
-        for i in range(4):
-            x = layer(x, p, jnp) + (0.1 * i if with_step else 0.0)
+        for n in range(4):
+            x = 0.9 * (layer(x, p, jnp) + (0.1 * n if with_step else 0.0))
         return x
 
+    result, x0 = model.run(), jnp.linspace(0.2, 1.0, 6)
+    np.testing.assert_allclose(result["f"].asnumpy(), run(x0, P), rtol=1e-14)
+    by_x, by_p = jax.grad(lambda x, p: jnp.sum(run(x, p)), (0, 1))(x0, P)
+    np.testing.assert_allclose(result["by x"].asnumpy(), by_x, rtol=1e-13)
+    np.testing.assert_allclose(result["by p"], by_p, rtol=1e-13)
+
+
+def test_r9_a_region_around_a_loop_that_assigns_and_the_region_in_its_body() -> None:
+    with fj.record() as model:
+        f, p = model.input("f", heights()), model.input("p", P)
+        x = model.variable_of(f.value)
+
+        def body() -> None:
+            turned(f, p, 0.0, out=f)
+            fj.compress(p, f, name="in the body")
+
+        model.loop(body, length=3)
+        fj.compress([x, p], f, name="around")
+        model.output("f", f)
+        model.output("by p", fj.derivative(fj.sum(f), p))
+    assert [r.name for r in regions(model)] == ["around", "cotangent of around"]
+    run, x0 = chain_reference(3), jnp.linspace(0.2, 1.0, 6)
     result = model.run()
-    np.testing.assert_allclose(result["y"], run(X, P), rtol=1e-14)
-    np.testing.assert_allclose(result["by x"], jax.grad(lambda x: jnp.sum(run(x, P)))(X), rtol=1e-13)
-    np.testing.assert_allclose(result["by p"], jax.grad(lambda p: jnp.sum(run(X, p)))(P), rtol=1e-13)
+    np.testing.assert_allclose(result["f"].asnumpy(), run(x0, P), rtol=1e-14)
+    np.testing.assert_allclose(result["by p"], jax.grad(lambda p: jnp.sum(run(x0, p)))(P), rtol=1e-13)
+
+
+@fj.field_operator
+def inner_operator(f, p):
+    return fj.tanh(fj.sin(f * p) + 0.1)
+
+
+def test_r9_operators_made_of_operators() -> None:
+    """Regions over a composed operator, and over one that is compressed itself, called by another."""
+    small = fj.compressed(inner_operator)
+
+    @fj.field_operator
+    def composed(f, p):
+        return inner_operator(inner_operator(f, p), p)
+
+    @fj.compressed
+    @fj.field_operator
+    def around(f, p):
+        return small(small(f, p), p)
+
+    for operator, made in ((composed, 0), (around, 1)):
+        with fj.record() as model:
+            f, p = model.input("f", heights()), model.input("p", P)
+            g = operator(f, p)
+            h = operator(g, p)
+            fj.compress([f, p], h, name="all")
+            model.output("h", h)
+            model.output("by p", fj.derivative(fj.sum(h), p))
+        assert [r.name for r in regions(model)] == ["all", "cotangent of all"]
+        nested = [n.operation for n in regions(model)[0].body.nodes if isinstance(n.operation, Region)]
+        assert len(nested) == 2 * made
+        run, x0 = chain_reference(4), jnp.linspace(0.2, 1.0, 6)
+        result = model.run()
+        np.testing.assert_allclose(result["h"].asnumpy(), run(x0, P), rtol=1e-14)
+        np.testing.assert_allclose(
+            result["by p"], jax.grad(lambda p, x=x0: jnp.sum(chain_reference(4)(x, p)))(P), rtol=1e-13
+        )
 
 
 def test_r9_loops_implicit_and_custom_operations_inside_of_regions() -> None:
@@ -291,10 +367,44 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "intermediates": (lambda m, v, p: fj.compress(v[0], v[1], intermediates="some"), "`intermediates` is one of"),
     "device": (lambda m, v, p: fj.compress(v[0], v[1], device="cpu:7"), "there is no device 'cpu:7' here"),
+    "negative device": (lambda m, v, p: fj.compress(v[0], v[1], device="cpu:-1"), "there is no device 'cpu:-1' here"),
+    "no device": (lambda m, v, p: fj.compress(v[0], v[1], device=3), "`device` is a name like 'cpu:1' or a device"),
+    "number as fusion": (lambda m, v, p: fj.compress(v[0], v[1], fusion=0), "`fusion` is one of None, True, False"),
+    "list as jit_kwargs": (lambda m, v, p: fj.compress(v[0], v[1], jit_kwargs=[1]), "`jit_kwargs` is a dict"),
+    "donation": (
+        lambda m, v, p: fj.compress(v[0], v[1], jit_kwargs={"donate_argnums": 0}),
+        "`jit_kwargs` takes compiler_options, inline, keep_unused, not 'donate_argnums'",
+    ),
+    "compiler option": (
+        lambda m, v, p: fj.compress(v[0], v[1], jit_kwargs={"compiler_options": {"xla_nonsense": 1}}),
+        "(?s)JAX doesn't take `jit_kwargs=.*xla_nonsense",
+    ),
+    "share_with": (lambda m, v, p: fj.compress(v[0], v[1], share_with="x"), "`share_with` is a region, not 'x'"),
+    "inner fusion": (lambda m, v, p: _around(v, p, fusion=False), "region inner is .* where its `fusion` can't be"),
+    "inner options": (
+        lambda m, v, p: _around(v, p, jit_kwargs={"keep_unused": True}),
+        "region inner is inside of the region, where its `jit_kwargs` can't be honoured",
+    ),
+    "fusion in a loop": (
+        lambda m, v, p: fj.loop(lambda c: _compressed_inside(c, p), v[0], 2),
+        "a region inside of a loop can't honour `fusion`",
+    ),
     "kind of device": (lambda m, v, p: fj.compress(v[0], v[1], device="abacus"), "there is no device 'abacus' here"),
     "used elsewhere": (lambda m, v, p: fj.compress(v[0], v[3]), "used elsewhere"),
     "not the same": (lambda m, v, p: _unlike(v, p), "the region isn't the same as one"),
 }
+
+
+def _around(v: list[Any], p: Any, **options: Any) -> None:
+    other = chain(4)
+    fj.compress([other.values[0], other.p], other.values[1], name="inner", **options)
+    fj.compress([other.values[0], other.p], other.values[2])
+
+
+def _compressed_inside(c: Any, p: Any) -> Any:
+    d = layer(c, p, fj)
+    fj.compress([c, p], d, fusion=False)
+    return d
 
 
 def _unlike(v: list[Any], p: Any) -> None:
@@ -313,6 +423,25 @@ def test_r10_errors_leave_the_graph_exactly_as_it_was(name: str) -> None:
     with refused(message):
         do(model, values, p)
     assert state(model) == before
+
+
+def test_options_of_inner_regions_that_the_outer_one_has_too() -> None:
+    model, values, p = chain(4)
+    fj.compress([values[1], p], values[2], fusion=False, jit_kwargs={"keep_unused": True})
+    fj.compress([values[0], p], values[3], fusion=False, jit_kwargs={"keep_unused": True})
+    model.output("y", values[4])
+    np.testing.assert_allclose(model.run()["y"], chain_reference(4)(X, P), rtol=1e-14)
+
+
+def test_a_region_calls_no_host_from_a_device_that_waits() -> None:
+    model, values, p = chain(4)
+    fj.compress([values[1], p], values[2], device="cpu:1", name="inner")
+    for options in ({"device": "cpu:1"}, {"device": "cpu:0"}, {"mode": "callback"}):
+        with refused("region inner is inside of the region, where its `device` can't be honoured"):
+            fj.compress([values[0], p], values[3], **options)
+    fj.compress([values[0], p], values[3])
+    model.output("y", values[4])
+    np.testing.assert_allclose(model.run()["y"], chain_reference(4)(X, P), rtol=1e-14)
 
 
 def test_r10_an_input_may_depend_on_another() -> None:

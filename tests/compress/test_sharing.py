@@ -23,6 +23,7 @@ from fieldjax.ir.operations.blocks import Merge, Split
 from fieldjax.model.interning import _bodies
 from fieldjax.model.region import Region
 from tests.model.models import chain, chain_reference, layer
+from tests.refusals import refused
 
 X, P = jnp.linspace(0.1, 1.0, 5), jnp.asarray(0.7)
 
@@ -303,6 +304,19 @@ def test_s5_share_with_asserts_that_two_regions_are_the_same() -> None:
             fj.compress(x, c, share_with=one)
         assert "sin" in str(caught.value) and "cos" in str(caught.value)
         assert list(model.nodes) == before
+
+
+def test_s5_share_with_a_region_that_is_inside_of_another_now() -> None:
+    model, values, p = chain(6)
+    one = fj.compress([values[0], p], values[1], name="one")
+    fj.compress([values[0], p], values[2], name="around")
+    two = fj.compress([values[2], p], values[3], share_with=one)
+    assert two.body is one.body
+    wide, others, q = chain(6, width=7)
+    with refused("an input lives on .*5.* there, on .*7.* here"):
+        fj.compress([others[0], q], others[1], share_with=one)
+    model.output("y", values[6])
+    np.testing.assert_allclose(model.run()["y"], chain_reference(6)(X, P), rtol=1e-14)
 
 
 @pytest.mark.parametrize(("size", "repeats"), [(1, 5), (2, 2), (3, 1), (4, 0)])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fieldjax as fj
-from fieldjax.errors import ArgumentError, DimensionError, IndexOutOfBoundsError
+from fieldjax.errors import ArgumentError, DimensionError, FieldjaxError, IndexOutOfBoundsError
 
 Cell, K = fj.Dimension("Cell"), fj.Dimension("K", fj.DimensionKind.VERTICAL)
 VALUES = np.arange(12, dtype="float32").reshape(3, 4)
@@ -87,6 +87,22 @@ def test_functions_of_a_numpy_scalar_are_numpy_scalars(name, dtype):
         x = np.dtype(dtype).type(0.5)
         assert type(getattr(fj, name)(x)) is type(x)
         assert type(fj.where(np.bool_(True), x, x)) is type(x)
+
+
+@pytest.mark.parametrize("name", ["sin", "sqrt", "neg", "floor", "tanh"])
+def test_functions_of_arrays_are_those_of_numpy_and_jax(name):
+    function = getattr(fj, name)
+    meaning = getattr(np, {"neg": "negative"}.get(name, name))
+    assert type(function(VALUES)) is np.ndarray
+    np.testing.assert_array_equal(function(VALUES), meaning(VALUES))
+    for wrapped in (function, jax.jit(function), jax.vmap(function)):
+        found = wrapped(jnp.asarray(VALUES))
+        assert isinstance(found, jax.Array)
+        np.testing.assert_allclose(found, meaning(VALUES), rtol=1e-6)
+    np.testing.assert_array_equal(fj.where(VALUES > 3, VALUES, 0.0), np.where(VALUES > 3, VALUES, 0.0))
+    np.testing.assert_array_equal(fj.maximum(VALUES, jnp.asarray(VALUES[:, ::-1])), np.maximum(VALUES, VALUES[:, ::-1]))
+    with pytest.raises(FieldjaxError, match=f"{name} takes fields, arrays and scalars, not str"):
+        function("text")
 
 
 def test_an_origin_of_another_dimension_is_an_error():

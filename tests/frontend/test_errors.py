@@ -192,6 +192,7 @@ X64_OFF = [
     ("import numpy as np; fj.field_operator(lambda f, s: f * s)(f, np.float64(2))", "float64"),
     ("import numpy as np; fj.jit(lambda f, s: f * s)(f, np.float64(2))", "float64"),
     ("f.astype('float64')", "float64"),
+    ("m = fj.record().__enter__(); m.input('f', f).astype('float64')", "float64"),
 ]
 
 

@@ -153,6 +153,30 @@ def test_what_is_captured_is_read_when_the_model_runs() -> None:
     np.testing.assert_allclose(model.run()["g"].asnumpy(), np.linspace(0.2, 1.0, 6) + 3)
 
 
+@fj.field_operator
+def grow(f, a):
+    return f * a
+
+
+def test_scalars_of_jax_yield_to_other_dtypes_as_they_do_elsewhere() -> None:
+    """A weak scalar takes the dtype of what it meets; one that is an input has a dtype of its own."""
+    weak, strong = jnp.asarray(2.0), jnp.asarray(2.0, "float64")
+    for dtype in ("float32", "float64"):
+        field = fj.as_field({Cell: 3}, np.ones(3, dtype))
+        with fj.record() as model:
+            f, a, b = model.input("f", field), model.input("a", weak), model.parameter(weak)
+            same = {"weak": f * weak, "operator": grow(f, weak), "number": grow(f, 2.0)}
+            wider = {"strong": f * strong, "input": f * a, "operator on input": grow(f, a), "parameter": grow(f, b)}
+            for name, value in (same | wider).items():
+                model.output(name, value)
+            model.output("slope", fj.derivative(fj.sum(grow(f, a)), a))
+        result = model.run()
+        assert {result[n].dtype for n in same} == {(field * weak).dtype, grow(field, weak).dtype} == {np.dtype(dtype)}
+        assert {result[n].dtype for n in wider} == {np.dtype("float64")}
+        assert result["slope"] == 3.0
+        assert model.run(a=jnp.asarray(3.0))["input"].asnumpy().tolist() == [3.0] * 3
+
+
 def test_arrays_from_outside_are_taken_as_they_are_when_they_are_met() -> None:
     """Whether they are written to afterwards, or dropped, so that others come to stand at their address."""
     with fj.record() as model:
