@@ -27,7 +27,7 @@ from fieldjax.model.executable import Executable, executable
 from fieldjax.model.results import as_leaf, data_of, result_of
 from fieldjax.model.schedule import Step, schedule
 from fieldjax.model.stepwise import evaluate
-from fieldjax.model.tidying import tidied
+from fieldjax.model.tidying import domains_of, places_in, tidied
 
 if TYPE_CHECKING:
     from fieldjax.model.model import Model
@@ -81,14 +81,15 @@ class CompiledModel:
         }
 
     def _scheduled(self, data: Mapping[Value, Any]) -> Schedule:
-        """The schedule for these inputs: the same for all meshes, another one for other domains."""
-        domains = tuple(None if is_table(x) else _signature(x) for x in data.values())
+        """The schedule for these inputs: one for all for which the values of the model live on the same domains."""
+        places = places_of(self._graph, data)
+        domains = domains_of(places)
         found = self._schedules.get(domains)
         if found is None:
             # The first is that of the defaults.
             while len(self._schedules) >= MOST_MESHES:
                 self._schedules.pop(list(self._schedules)[1], None)
-            found = self._schedules[domains] = Schedule.of(self._graph, data)
+            found = self._schedules[domains] = Schedule.of(self._graph, places)
         return found
 
     def text(self, compiled: bool = False) -> list[str]:
@@ -107,9 +108,8 @@ class Schedule:
     steps: Sequence[Step]
 
     @staticmethod
-    def of(graph: Graph, data: Mapping[Value, Any]) -> Schedule:
+    def of(graph: Graph, places: dict[Value, Place]) -> Schedule:
         """The schedule of a graph. Which regions chain depends on where their values live."""
-        places = places_of(graph, data)
         graph = chained(tidied(graph, places), places)
         return Schedule(graph, schedule(graph, places))
 
@@ -166,14 +166,7 @@ class Bound:
 
 def places_of(graph: Graph, data: Mapping[Value, Any]) -> dict[Value, Place]:
     """Where every value of the graph lives, for these inputs."""
-    places: dict[Value, Place] = {}
-    for value, x in data.items():
-        places[value] = place_of(as_leaf(x))
-    for node in graph.nodes:
-        if not isinstance(node.operation, Parameter):
-            found = node.operation.available(node, [places[v] for v in node.inputs])
-            places.update(zip(node.results(), found, strict=True))
-    return places
+    return places_in(graph, {value: place_of(as_leaf(x)) for value, x in data.items()})
 
 
 def run_stepwise(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def test_functions_of_arrays_are_those_of_numpy_and_jax(name):
         np.testing.assert_allclose(found, meaning(VALUES), rtol=1e-6)
     np.testing.assert_array_equal(fj.where(VALUES > 3, VALUES, 0.0), np.where(VALUES > 3, VALUES, 0.0))
     np.testing.assert_array_equal(fj.maximum(VALUES, jnp.asarray(VALUES[:, ::-1])), np.maximum(VALUES, VALUES[:, ::-1]))
-    with pytest.raises(FieldjaxError, match=f"{name} takes fields, arrays and scalars, not str"):
+    with pytest.raises(FieldjaxError, match="takes fields, arrays and scalars, not str"):
         function("text")
 
 

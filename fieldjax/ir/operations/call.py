@@ -90,7 +90,7 @@ class Call(Whole):
 
 
 def _pushed(body: Graph, wrt: tuple[int, ...], moving: tuple[int, ...]) -> tuple[Graph, tuple[int, ...]]:
-    return _read_only(jvp(Graph(body.inputs, tuple(body.outputs[n] for n in moving)), wrt))
+    return read_only(jvp(Graph(body.inputs, tuple(body.outputs[n] for n in moving)), wrt))
 
 
 def _pulled(
@@ -98,10 +98,10 @@ def _pulled(
 ) -> tuple[Graph, tuple[int, ...]]:
     outputs = Graph(body.inputs, tuple(body.outputs[n] for n in seeded))
     asked = [position for position, n in enumerate(seeded) if wanted[n] is not None]
-    return _read_only(vjp(outputs, wrt, asked))
+    return read_only(vjp(outputs, wrt, asked))
 
 
-def _read_only(graph: Graph) -> tuple[Graph, tuple[int, ...]]:
+def read_only(graph: Graph) -> tuple[Graph, tuple[int, ...]]:
     """The graph on the inputs that it reads, and which these are."""
     nodes = set(graph.nodes)
     reads = tuple(n for n, v in enumerate(graph.inputs) if v.node in nodes)
