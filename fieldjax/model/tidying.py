@@ -1,7 +1,7 @@
-"""Leaves out what changes nothing where values live now: extensions onto the domain that a value has already.
+"""Leaves out what changes nothing where values live now: extensions onto the domain that a value has, unneeded reads.
 
-A derivative extends cotangents to the domains of what they belong to. Whole fields have these already. Without the
-extensions a derivative doesn't read what it only asked for its domain: an adjoint of linear steps reads no state.
+A derivative extends cotangents to the domains of what they belong to, and scatters them there. Whole fields have these
+domains already, and any field of the same domain says as much: an adjoint of linear steps then reads no state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from fieldjax.ir.operation import Place, record
 from fieldjax.ir.operations.call import Call, read_only
 from fieldjax.ir.operations.layout import Extend
 from fieldjax.ir.operations.literal import Parameter
+from fieldjax.ir.operations.pointwise import Pointwise
 from fieldjax.model.executable import stats_of
+
+FIRST = Pointwise("first")
+"""Its first operand, where the others live."""
 
 Body = tuple[Graph, tuple[int, ...]]
 """A body, and which of the inputs it reads."""
@@ -68,7 +72,8 @@ def _tidied_body(body: Graph, given: Sequence[Place], known: dict[Hashable, Body
         return as_it_is
 
     def make() -> Body:
-        found = tidied(body, dict(places), known)
+        own = dict(places)
+        found = _reading_less(tidied(body, own, known), own)
         if found is body:
             return as_it_is
         made, reads = read_only(found)
@@ -77,6 +82,37 @@ def _tidied_body(body: Graph, given: Sequence[Place], known: dict[Hashable, Body
         return made, reads
 
     return body.derived(("tidied", domains_of(places)), make)
+
+
+def _reading_less(graph: Graph, places: Mapping[Value, Place]) -> Graph:
+    """The graph with inputs of which only the domain is of use replaced by others that live there and are read."""
+    read = _read(graph, places)
+    others: dict[Hashable, Value] = {}
+    for value in graph.inputs:
+        if value in read and not value.is_table:
+            others.setdefault((value.type, places[value]), value)
+    unread = (v for v in graph.inputs if v not in read and not any(m.slot is None for m in v.masks))
+    new = {v: others[key] for v in unread if not v.is_table and (key := (v.type, places[v])) in others}
+    if not new:
+        return graph
+    for node in graph.nodes:
+        if (made := node.reading(new)) is not node:
+            new.update(zip(node.results(), made.results(), strict=True))
+    return Graph(graph.inputs, tuple(new.get(v, v) for v in graph.outputs))
+
+
+def _read(graph: Graph, places: Mapping[Value, Place]) -> set[Value]:
+    """The values of which elements are read, from the outputs back."""
+    read = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        results = node.results()
+        if isinstance(node.operation, Parameter) or read.isdisjoint(results):
+            continue
+        wanted = [place if isinstance(place := places[v], Domain) and v in read else None for v in results]
+        asked = node.operation.demand(node, wanted, [places[v] for v in node.inputs])
+        operands = [v for v, box in zip(node.inputs, asked, strict=True) if box is not None]
+        read.update(operands[:1] if node.operation == FIRST else operands)
+    return read
 
 
 def places_in(graph: Graph, given: Mapping[Value, Place]) -> dict[Value, Place]:

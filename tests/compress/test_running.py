@@ -12,8 +12,10 @@ import pytest
 
 import fieldjax as fj
 from fieldjax.backend.host_call import checked
+from fieldjax.ir.operations.loop import Loop
 from fieldjax.model.region import Region
-from tests.model.models import Cell, chain, chain_reference, heights, layer, mesh, smooth, smooth_reference
+from tests.model import models
+from tests.model.models import Cell, Edge, chain, chain_reference, heights, layer, mesh, smooth, smooth_reference
 from tests.refusals import refused
 
 X, P = jnp.linspace(0.1, 1.0, 5), jnp.asarray(0.7)
@@ -264,6 +266,44 @@ def test_e1_a_chain_on_other_domains(mode: str | None) -> None:
             np.testing.assert_allclose(
                 result["by w"].asnumpy(), jnp.zeros(6).at[start : start + n].set(by_y), rtol=1e-12
             )
+
+
+@fj.field_operator
+def wave(h, u, dt):
+    u = u - dt * (h(models.E2C[1]) - h(models.E2C[0]))
+    return h + dt * fj.neighbor_sum(u(models.C2E), axis=models.C2EDim), u
+
+
+def test_e1_the_adjoint_of_linear_steps_reads_no_state() -> None:
+    """What a derivative asked for its domain alone isn't read: the forward chain keeps no states for it."""
+    edge_cells, cell_edges = models.tables()
+    edge_cells = np.where(edge_cells < 0, 0, edge_cells)
+    m = fj.Mesh(
+        E2C=fj.as_connectivity({Edge: 9, models.E2CDim: 2}, Cell, edge_cells),
+        C2E=fj.as_connectivity({Cell: 6, models.C2EDim: 3}, Edge, cell_edges),
+    )
+    with fj.record() as model:
+        mesh_, first, u = model.input("mesh", m), model.input("h", heights()), model.input("u", fj.zeros({Edge: 9}))
+        dt, states = model.input("dt", 0.1), [(first, u)]
+        for _ in range(5):
+            states.append(wave(*states[-1], dt, offset_provider=mesh_))
+        op = fj.compress([*states[0], dt], list(states[1]), find_repeats=True)
+        model.output("by h", fj.derivative(fj.sum(states[-1][0]) + fj.sum(states[-1][1]), first))
+    compiled = model.compile()
+    loops = [n for step in compiled.steps for n in step.body.nodes if isinstance(n.operation, Loop)]
+    assert len(op.repeats) == 4 and loops
+    for node in loops:
+        assert isinstance(node.operation, Loop)
+        assert not node.operation.sliced and len(node.types) == node.operation.carries
+
+    def run(h: Any) -> jax.Array:
+        u = jnp.zeros(9)
+        for _ in range(5):
+            u = u - 0.1 * (h[edge_cells[:, 1]] - h[edge_cells[:, 0]])
+            h = h + 0.1 * u[cell_edges].sum(1)
+        return h.sum() + u.sum()
+
+    np.testing.assert_allclose(compiled()["by h"].asnumpy(), jax.grad(run)(jnp.linspace(0.2, 1.0, 6)), rtol=1e-12)
 
 
 @pytest.mark.slow
