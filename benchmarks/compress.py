@@ -1,11 +1,12 @@
 """What `compress` buys: set-up, steady state and memory of recorded models, uncompressed, in regions, and by hand.
 
-python -m benchmarks.compress [x] [vector] [scalar] [sharing] [wave] [matching]
+python -m benchmarks.compress [x] [vector] [scalar] [sharing] [wave] [adjoint] [matching]
 
 `x`, `vector`, `scalar`: a chain of layers h <- tanh(sin(h p) + 0.1) on 1000 elements in regions of 100 layers; the
 gradient with respect to x, to a vector p, to a scalar p. `sharing`: the same with nothing shared, every region
 compressed by itself, and all found as repeats of the first. `wave`: unrolled time steps of the demo's shallow-water
-model. `matching`: what `compress` itself takes for a block of 100 layers. By hand is a `lax.scan`.
+model; `adjoint`: the gradient through them. `matching`: what `compress` itself takes for a block of 100 layers. By hand
+is a `lax.scan`.
 
 Set-up is recording, differentiating, compiling and the first run, in a process of its own for each entry, so that
 nothing is shared between them; steady state is the median of the runs after that; memory is what the peak of the
@@ -59,6 +60,20 @@ def chains(by: str, columns: dict[str, dict[str, Any]], lengths: tuple[int, ...]
     }
 
 
+def waves(gradient: bool) -> Table:
+    """Time steps of the shallow-water model, uncompressed, in each mode with all repeats found, and by hand."""
+    return {
+        f"{steps} steps": {
+            **{
+                mode or "uncompressed": Entry("wave", {"steps": steps, "gradient": gradient, "mode": mode})
+                for mode in (None, "segment", "scan", "call")
+            },
+            "by hand": Entry("wave_by_hand", {"steps": steps, "gradient": gradient}),
+        }
+        for steps in (10, 50, 200)
+    }
+
+
 FORMS = {
     "one program": {"mode": "call"},
     "separate": {"mode": "segment"},
@@ -83,17 +98,8 @@ TABLES: dict[str, Table] = {
         f"{n} regions": {name: Entry("chain", {"layers": 100 * n, **options}) for name, options in SHARING.items()}
         for n in (4, 12, 24)
     },
-    "wave": {
-        f"{steps} steps, {'gradient' if gradient else 'forward'}": {
-            **{
-                mode or "uncompressed": Entry("wave", {"steps": steps, "gradient": gradient, "mode": mode})
-                for mode in (None, "segment", "scan", "call")
-            },
-            "by hand": Entry("wave_by_hand", {"steps": steps, "gradient": gradient}),
-        }
-        for gradient in (False, True)
-        for steps in (10, 50, 200)
-    },
+    "wave": waves(gradient=False),
+    "adjoint": waves(gradient=True),
 }
 
 
@@ -146,7 +152,8 @@ def show(name: str, limit: float) -> None:
         print(f"{row:22}", end="", flush=True)
         for column in columns:
             found[row, column] = measured_apart(name, row, column, limit)
-            print(f"{found[row, column] or f'more than {limit:.0f} s':30}", end="", flush=True)
+            shown = str(found[row, column] or f"more than {limit:.0f} s")
+            print(f"{shown:30}", end="", flush=True)
         print()
     rows = list(table)
     print(f"{'last row / first row':22}" + "".join(_growth(found[rows[0], c], found[rows[-1], c]) for c in columns))
