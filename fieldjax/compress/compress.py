@@ -78,7 +78,7 @@ def compress(
         intermediates: what to do with values inside that others use: 'none' raises, 'used' makes those outputs,
             'all' makes outputs of all that is computed.
         device: where it runs, "cpu:1" or a JAX device; its derivatives too.
-        jit_kwargs: options for `jax.jit`.
+        jit_kwargs: options for `jax.jit`: 'compiler_options', 'inline', 'keep_unused'.
         compile_separately: False is `mode="inline"`.
         mode: how it is executed: one of 'auto', 'segment', 'scan', 'call', 'callback', 'inline'.
         fusion: False compiles it without XLA's fusion, which costs speed on large fields and saves compiling.
@@ -88,9 +88,9 @@ def compress(
         assume_custom_ops_match: custom operations of the same name are taken to do the same.
 
     Raises ArgumentError, the model exactly as it was: inputs or outputs given twice, an input that is an output, no
-    path between them, an input that depends on the inside, inner values used elsewhere, an unknown option, a device
-    that isn't there, a region that differs from `share_with`; UnsupportedError for operations that aren't functions
-    of their inputs.
+    path between them, an input that depends on the inside, inner values used elsewhere, an unknown option, one that
+    can't be honoured in that mode, in a loop, or by the new region for one inside of it, a device that isn't there, a
+    region that differs from `share_with`; UnsupportedError for operations that aren't functions of their inputs.
 
     >>> import fieldjax as fj
     >>> with fj.record() as model:
