@@ -90,6 +90,7 @@ class BodyRecording(Recording):
     @property
     def assigned(self) -> dict[Variable, tuple[Value, Value]]:
         """The variables from outside that were assigned to: what they were, and what they are now, in the body."""
+        self.settle()
         return {v: (start, self._now[v]) for v, start in self._starts.items() if self._now[v] != start}
 
     def reads(self) -> dict[Value, Value]:

@@ -112,8 +112,11 @@ def _next(
 
 
 def _stacks_with(value: Value, other: Value, places: dict[Value, Place]) -> bool:
-    """Whether two inputs can be elements of one stack, or are the same. Tables aren't stacked."""
-    if value.is_table or value.masks:
+    """Whether two inputs can be elements of one stack, or are the same.
+
+    Tables aren't stacked, nor fields with unused slots. A mask of one slot that was read is for people to see.
+    """
+    if value.is_table or any(m.slot is None for m in value.masks):
         return value == other
     return places[value] == places[other]
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fieldjax as fj
+from fieldjax.ir.operations.loop import Loop
 from fieldjax.ir.operations.pointwise import Pointwise
 from fieldjax.model.region import Region
 from tests.model.models import Cell, chain, chain_reference, heights, layer, mesh, smooth, smooth_reference, state
@@ -251,6 +252,8 @@ def test_r9_a_region_around_a_loop_that_assigns_and_the_region_in_its_body() -> 
             fj.compress(p, f, name="in the body")
 
         model.loop(body, length=3)
+        (loop,) = (n.operation for n in model.nodes if isinstance(n.operation, Loop))
+        assert [str(n.operation) for n in loop.body.nodes if n.inputs] == ["region in the body"]
         fj.compress([x, p], f, name="around")
         model.output("f", f)
         model.output("by p", fj.derivative(fj.sum(f), p))

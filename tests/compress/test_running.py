@@ -274,14 +274,52 @@ def wave(h, u, dt):
     return h + dt * fj.neighbor_sum(u(models.C2E), axis=models.C2EDim), u
 
 
-def test_e1_the_adjoint_of_linear_steps_reads_no_state() -> None:
-    """What a derivative asked for its domain alone isn't read: the forward chain keeps no states for it."""
+def full_mesh() -> tuple[fj.Mesh, np.ndarray, np.ndarray]:
+    """The mesh of the models with two cells for each edge, and its tables."""
     edge_cells, cell_edges = models.tables()
     edge_cells = np.where(edge_cells < 0, 0, edge_cells)
     m = fj.Mesh(
         E2C=fj.as_connectivity({Edge: 9, models.E2CDim: 2}, Cell, edge_cells),
         C2E=fj.as_connectivity({Cell: 6, models.C2EDim: 3}, Edge, cell_edges),
     )
+    return m, edge_cells, cell_edges
+
+
+@fj.field_operator
+def bent(h, u, dt):
+    u = u - dt * fj.sin(h(models.E2C[1]) * u - h(models.E2C[0]))
+    return h + dt * fj.neighbor_sum(u(models.C2E), axis=models.C2EDim), u
+
+
+def test_e1_adjoints_chain_over_states_that_were_read_at_one_slot() -> None:
+    """Derivatives that read states which carry the masks of `f(E2C[0])`: these are stacked like others."""
+    m, edge_cells, cell_edges = full_mesh()
+    start = jnp.linspace(0.1, 0.5, 9)
+    with fj.record() as model:
+        mesh_, first = model.input("mesh", m), model.input("h", heights())
+        u = model.input("u", fj.as_field([Edge], start))
+        dt, states = model.input("dt", 0.1), [(first, u)]
+        for _ in range(6):
+            states.append(bent(*states[-1], dt, offset_provider=mesh_))
+        fj.compress([*states[0], dt], list(states[1]), find_repeats=True)
+        model.output("by h", fj.derivative(fj.sum(states[-1][0]) + fj.sum(states[-1][1]), first))
+    compiled = model.compile()
+    loops = [n.operation for step in compiled.steps for n in step.body.nodes if isinstance(n.operation, Loop)]
+    assert any(loop.sliced for loop in loops if isinstance(loop, Loop))
+
+    def run(h: Any) -> jax.Array:
+        u = start
+        for _ in range(6):
+            u = u - 0.1 * jnp.sin(h[edge_cells[:, 1]] * u - h[edge_cells[:, 0]])
+            h = h + 0.1 * u[cell_edges].sum(1)
+        return h.sum() + u.sum()
+
+    np.testing.assert_allclose(compiled()["by h"].asnumpy(), jax.grad(run)(jnp.linspace(0.2, 1.0, 6)), rtol=1e-12)
+
+
+def test_e1_the_adjoint_of_linear_steps_reads_no_state() -> None:
+    """What a derivative asked for its domain alone isn't read: the forward chain keeps no states for it."""
+    m, edge_cells, cell_edges = full_mesh()
     with fj.record() as model:
         mesh_, first, u = model.input("mesh", m), model.input("h", heights()), model.input("u", fj.zeros({Edge: 9}))
         dt, states = model.input("dt", 0.1), [(first, u)]
