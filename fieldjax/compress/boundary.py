@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from fieldjax.errors import ArgumentError, UnsupportedError, user_location
 from fieldjax.ir.graph import Node, Value
 from fieldjax.ir.operation import is_endless
 from fieldjax.ir.operations.literal import Literal, Parameter
+from fieldjax.model.growing import Boundary
 from fieldjax.model.isolation import reads_of
 from fieldjax.model.recorder import Recording
-
-
-@dataclass(frozen=True, eq=False)
-class Boundary:
-    """A region in a graph: its nodes in topological order, the values that it reads, and those that it gives."""
-
-    nodes: tuple[Node, ...]
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...]
 
 
 class Uses:
@@ -79,18 +69,8 @@ def _behind(values: Iterable[Value], stops: Collection[Value], number: Mapping[N
     return sorted(found, key=number.__getitem__)
 
 
-class Unit(Protocol):
-    """Nodes that become one node."""
-
-    @property
-    def nodes(self) -> tuple[Node, ...]: ...  # noqa: D102
-
-    @property
-    def inputs(self) -> tuple[Value, ...]: ...  # noqa: D102
-
-
 def depends(
-    values: Iterable[Value], inside: Collection[Node], number: Mapping[Node, int], owner: Mapping[Node, Unit]
+    values: Iterable[Value], inside: Collection[Node], number: Mapping[Node, int], owner: Mapping[Node, Boundary]
 ) -> bool:
     """Whether values depend on nodes `inside`, where nodes that have an owner depend on all that it reads."""
     earliest = min(number[n] for n in inside)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fieldjax.compress.boundary import Boundary, Uses, between, bounded, check_pure, depends, with_feeders
+from fieldjax.compress.boundary import Uses, between, bounded, check_pure, depends, with_feeders
 from fieldjax.compress.difference import first_difference
 from fieldjax.compress.options import INTERMEDIATES, check_in_loop, check_nested, check_one_of, options_of
 from fieldjax.compress.repeats import Finder
@@ -16,7 +16,7 @@ from fieldjax.ir.graph import Graph, Value
 from fieldjax.ir.joined_loops import join_loops
 from fieldjax.ir.operation import Place
 from fieldjax.model.executable import Stats, stats_of
-from fieldjax.model.growing import Replacement
+from fieldjax.model.growing import Boundary, Replacement
 from fieldjax.model.interning import aligned, interned, states_identity
 from fieldjax.model.isolation import isolated
 from fieldjax.model.recorder import Recording
@@ -119,7 +119,7 @@ def compress(
     if find_repeats and (assume_custom_ops_match or states_identity(body)):
         found += Finder(recording, boundary, assume_custom_ops_match).copies()
     made = Region(body, (None,) * len(body.outputs), name, options=options)
-    placed = [Replacement(made, b.nodes, tuple(b.inputs[n] for n in order), b.outputs) for b in found]
+    placed = [Replacement(b.nodes, tuple(b.inputs[n] for n in order), b.outputs, made) for b in found]
     recording.replace(placed)
     operations = [_operation(recording, replacement, made) for replacement in placed]
     operations[0].repeats = tuple(operations[1:])

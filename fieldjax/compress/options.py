@@ -62,16 +62,17 @@ def device_name(device: Any) -> str | None:
 
 def _jit_kwargs(given: Any) -> tuple[tuple[str, Any], ...]:
     """Options for `jax.jit` as something to compare by; dicts as their items."""
-    if not isinstance(given or {}, Mapping):
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
         raise ArgumentError(f"`jit_kwargs` is a dict, not {given!r}", location=user_location())
-    for name in given or {}:
+    for name in given:
         if name not in JIT_KWARGS:
             raise ArgumentError(
                 f"`jit_kwargs` takes {', '.join(JIT_KWARGS)}, not {name!r}",
                 location=user_location(),
                 notes=["a region's function takes its inputs in an order of its own, and others may read them too"],
             )
-    kwargs = {n: tuple(sorted(x.items())) if isinstance(x, Mapping) else x for n, x in (given or {}).items()}
+    kwargs = {n: tuple(sorted(x.items())) if isinstance(x, Mapping) else x for n, x in given.items()}
     found = tuple(sorted(kwargs.items()))
     try:
         _check_compiles(found)

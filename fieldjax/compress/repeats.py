@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 
-from fieldjax.compress.boundary import Boundary, Uses, depends
+from fieldjax.compress.boundary import Uses, depends
 from fieldjax.ir.graph import Node, Value
 from fieldjax.ir.key import same_by_name
 from fieldjax.ir.operation import Operation
 from fieldjax.ir.operations.literal import Literal
+from fieldjax.model.growing import Boundary
 from fieldjax.model.recorder import Recording
 
 

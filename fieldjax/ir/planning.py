@@ -23,7 +23,7 @@ def plan_of(
     adjoints: Sequence[tuple[int, int] | None] = (),
 ) -> Plan:
     """`infer(graph, places, wanted, adjoints)`, remembered."""
-    key = (tuple(map(_identity, places)), tuple(wanted), tuple(adjoints))
+    key = (tuple(map(identity_of_place, places)), tuple(wanted), tuple(adjoints))
     plan = graph.plans.get(key)
     if plan is None:
         plan = infer(graph, places, wanted, adjoints)
@@ -33,5 +33,6 @@ def plan_of(
     return plan
 
 
-def _identity(place: Place) -> Any:
+def identity_of_place(place: Place) -> Any:
+    """A domain, or what is the same object for tables of the same contents."""
     return place if isinstance(place, Domain) else identity_of(place)  # type: ignore[arg-type]

@@ -90,7 +90,8 @@ class StandIns:
     def replace(self, container: Any) -> Any:
         """The container with stand-ins."""
         leaves, tree = flatten(container)
-        self._add([x for x in dict.fromkeys(filter(_is_variable, leaves)) if x not in self._leaves])
+        new = dict.fromkeys(x for x in leaves if isinstance(x, Variable) and x not in self._leaves)
+        self._add(list(new))
         return unflatten(tree, [self._leaves[x] if isinstance(x, Variable) else x for x in leaves])
 
     def _add(self, variables: Sequence[Variable]) -> None:
@@ -138,10 +139,6 @@ def _tracers(shapes: tuple[jax.ShapeDtypeStruct, ...]) -> tuple[Any, ...]:
     made: list[Any] = []
     jax.make_jaxpr(lambda *tracers: made.extend(tracers))(*shapes)
     return tuple(made)
-
-
-def _is_variable(x: Any) -> bool:
-    return isinstance(x, Variable)
 
 
 def _provider(provider: Any) -> Provider:

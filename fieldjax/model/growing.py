@@ -11,13 +11,19 @@ from fieldjax.ir.operation import Operation, Place, record
 
 
 @dataclass(frozen=True, eq=False)
-class Replacement:
-    """An operation that is to do what `nodes` do: on `inputs`, giving `outputs`, which are results of these nodes."""
+class Boundary:
+    """A part of a graph: its nodes in topological order, the values that it reads, and those that it gives."""
 
-    operation: Operation
     nodes: tuple[Node, ...]
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement(Boundary):
+    """An operation that is to do what the nodes do: on `inputs`, giving `outputs`."""
+
+    operation: Operation
 
     @property
     def location(self) -> Location | None:

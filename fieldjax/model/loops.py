@@ -92,15 +92,14 @@ def loop(
     length, sizes = _positive(length), sizes_of(checkpoint)
     recorded = _record(body, outer, [strong(outer, outer.value(x)) for x in leaves], tree)
     found = outer.add_all(_looped(recorded, length, sizes))
-    for variable, result in zip(recorded.assigned, found[len(leaves) :], strict=False):
+    carried, stacks = found[: len(recorded.starts)], found[len(recorded.starts) :]
+    for variable, result in zip(recorded.assigned, carried[len(leaves) :], strict=True):
         outer.assign(variable, result.value)
-    last, stacks = unflatten(tree, found[: len(leaves)]), found[len(recorded.starts) :]
-    emitted = (
-        None if recorded.emitted is None else unflatten(recorded.emitted, [_placed(outer, v, axis) for v in stacks])
-    )
-    if not leaves:
-        return emitted
-    return last if recorded.emitted is None else (last, emitted)
+    last = unflatten(tree, carried[: len(leaves)]) if leaves else None
+    if recorded.emitted is None:
+        return last
+    emitted = unflatten(recorded.emitted, [_placed(outer, v, axis) for v in stacks])
+    return (last, emitted) if leaves else emitted
 
 
 def _positive(length: Any) -> int:
@@ -126,12 +125,13 @@ def _record(body: Callable[..., Any], outer: Recording, starts: Sequence[Value],
         result = body(*given, *([inner.variable_of(step)] if _takes_step(body, len(given)) else []))
         new, emitted = _taken_apart(result, tree) if starts else ([], result)
         outputs = [inner.fitting(x, v) for x, v in zip(new, carries, strict=True)]
-        outputs += [inner.fitting(now, start) for start, now in inner.assigned.values()]
+        assigned = inner.assigned
+        outputs += [inner.fitting(now, start) for start, now in assigned.values()]
         given_off, emitted_tree = flatten(emitted)
         outputs += [inner.value(x) for x in given_off]
     if not outputs:
         raise ArgumentError("a loop carries nothing and emits nothing", location=user_location())
-    reads, assigned = inner.reads(), inner.assigned
+    reads = inner.reads()
     carries += [start for start, _ in assigned.values()]
     graph = join_loops(Graph((step, *carries, *reads), tuple(outputs)))
     return Body(

@@ -58,7 +58,7 @@ def device_named(name: str) -> Any:
     """The device of a name like "cpu:1" or "gpu" (its first). Raises ArgumentError where there is none."""
     kind, _, number = name.partition(":")
     try:
-        return dict(enumerate(jax.devices(kind)))[int(number or 0)]
+        return dict(enumerate(jax.devices(kind)))[int(number or 0)]  # a list would take -1 too
     except (RuntimeError, KeyError, ValueError):
         there = ", ".join(f"{d.platform}:{d.id}" for d in jax.devices())
         raise ArgumentError(

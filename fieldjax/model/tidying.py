@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from fieldjax.connectivity import identity_of
 from fieldjax.domain import Domain
 from fieldjax.errors import NarrowingError
 from fieldjax.ir.graph import Graph, Node, Value
@@ -18,6 +17,7 @@ from fieldjax.ir.operations.call import Call, read_only
 from fieldjax.ir.operations.layout import Extend
 from fieldjax.ir.operations.literal import Parameter
 from fieldjax.ir.operations.pointwise import Pointwise
+from fieldjax.ir.planning import identity_of_place
 from fieldjax.model.executable import stats_of
 
 FIRST = Pointwise("first")
@@ -54,7 +54,7 @@ def _changes_nothing(extension: Node, places: Mapping[Value, Place]) -> bool:
 
 def _tidied_call(node: Node, call: Call, places: Mapping[Value, Place], known: dict[Hashable, Body]) -> Node:
     given = [places[v] for v in node.inputs]
-    key = (call.body, *(p if isinstance(p, Domain) else identity_of(p) for p in given))  # type: ignore[arg-type]
+    key = (call.body, *map(identity_of_place, given))
     if key not in known:
         known[key] = _tidied_body(call.body, given, known)
     body, reads = known[key]
